@@ -1,0 +1,7 @@
+"""The api app."""
+
+from django.apps import AppConfig
+
+
+class ApiConfig(AppConfig):
+    name = "apps.api"

@@ -1,0 +1,7 @@
+"""The core app."""
+
+from django.apps import AppConfig
+
+
+class CoreConfig(AppConfig):
+    name = "apps.core"

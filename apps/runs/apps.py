@@ -1,0 +1,7 @@
+"""The runs app."""
+
+from django.apps import AppConfig
+
+
+class RunsConfig(AppConfig):
+    name = "apps.runs"
