@@ -35,3 +35,10 @@ class Conflict(PanelError):
 
     code = "conflict"
     status = 409
+
+
+class Forbidden(PanelError):
+    """May see the object, may not do this with it."""
+
+    code = "forbidden"
+    status = 403
