@@ -6,15 +6,33 @@ from pathlib import Path
 
 import environ
 
+from clawpanel.refusal import CannotStart
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
+
+
+def _number(name: str, default: int) -> int:
+    try:
+        return int(env.str(name, default=str(default)))
+    except ValueError as error:
+        raise CannotStart(f"{name} must be a whole number, not {env.str(name)!r}.") from error
+
+
+def _one_of(name: str, *choices: str) -> str:
+    """The first choice is the default."""
+    value = env.str(name, default=choices[0]) or choices[0]
+    if value not in choices:
+        raise CannotStart(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+    return value
+
 
 HOME = Path(env.str("CLAWPANEL_HOME", default=str(BASE_DIR / "var"))).absolute()
 DATABASE_URL = env.str("DATABASE_URL", default="")
 REDIS_URL = env.str("REDIS_URL", default="")
 BIND = env.str("CLAWPANEL_BIND", default="127.0.0.1")
-PORT = env.int("CLAWPANEL_PORT", default=8000)
+PORT = _number("CLAWPANEL_PORT", 8000)
 PUBLIC_URL = env.str("CLAWPANEL_URL", default="")
 ALLOWED_HOSTS = env.list("CLAWPANEL_ALLOWED_HOSTS", default=[])
 DEBUG = env.bool("CLAWPANEL_DEBUG", default=False)
@@ -22,15 +40,15 @@ SECRET_KEY = env.str("CLAWPANEL_SECRET_KEY", default="")
 ENCRYPTION_KEYS = env.list("CLAWPANEL_ENCRYPTION_KEYS", default=[])
 ADMIN_PASSWORD = env.str("CLAWPANEL_ADMIN_PASSWORD", default="")
 ADMIN_USER = env.str("CLAWPANEL_ADMIN_USER", default="admin")
-EXECUTOR = env.str("CLAWPANEL_EXECUTOR", default="auto")
+EXECUTOR = _one_of("CLAWPANEL_EXECUTOR", "auto", "docker", "process")
 INSTALL = env.str("CLAWPANEL_INSTALL", default="")
 NODE = env.str("CLAWPANEL_NODE", default="")
-NODE_SLOTS = env.int("CLAWPANEL_NODE_SLOTS", default=0)
+NODE_SLOTS = _number("CLAWPANEL_NODE_SLOTS", 0)
 DOCKER_URL = env.str("DOCKER_HOST", default="")
 RUNNER_BASE = env.str("CLAWPANEL_RUNNER_BASE", default="")
 ISOLATION = env.str("CLAWPANEL_ISOLATION", default="")
 PROCESS_USER = env.str("CLAWPANEL_PROCESS_USER", default="")
-DEMO_PORT = env.int("CLAWPANEL_DEMO_PORT", default=8210)
+DEMO_PORT = _number("CLAWPANEL_DEMO_PORT", 8210)
 DEMO_SITE = env.str("CLAWPANEL_DEMO_SITE", default="")
-LOG_LEVEL = env.str("CLAWPANEL_LOG_LEVEL", default="INFO")
+LOG_LEVEL = _one_of("CLAWPANEL_LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")
 SPIDER_REPO = Path(env.str("CLAWPANEL_SPIDER_REPO", default=str(BASE_DIR / "spider_repo"))).absolute()

@@ -9,6 +9,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from clawpanel import env
+from clawpanel.refusal import CannotStart
 
 
 def _kept(path: Path, make: str) -> str:
@@ -16,6 +17,10 @@ def _kept(path: Path, make: str) -> str:
     try:
         return path.read_text().strip()
     except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror}.") from error
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)
@@ -27,6 +32,10 @@ def _kept(path: Path, make: str) -> str:
         finally:
             draft.unlink()
         return path.read_text().strip()
+    except OSError as error:
+        raise CannotStart(
+            f"No right to write to {env.HOME} ({error.strerror}). Set CLAWPANEL_HOME to a folder of your own."
+        ) from error
 
 
 def secret_key() -> str:

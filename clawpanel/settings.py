@@ -10,14 +10,25 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from clawpanel import env, keys
+from clawpanel.up import places
 
 BASE_DIR = env.BASE_DIR
+
+
+def allowed_hosts() -> list[str]:
+    """Names the panel answers to. Bound to every address without being told a name, it cannot know them."""
+    if env.BIND in {"0.0.0.0", "::", ""} and not (env.PUBLIC_URL or env.ALLOWED_HOSTS):  # noqa: S104 (a comparison)
+        return ["*"]
+    named = [env.BIND, urlsplit(env.PUBLIC_URL).hostname or ""]
+    return [*env.ALLOWED_HOSTS, *filter(None, named), "localhost", "127.0.0.1", "[::1]"]
+
+
 DEBUG = env.DEBUG
 SECRET_KEY = keys.secret_key()
 ENCRYPTION_KEYS = keys.encryption_keys()
-ALLOWED_HOSTS = env.ALLOWED_HOSTS or ["*"]
-PUBLIC_URL = env.PUBLIC_URL or f"http://{env.BIND}:{env.PORT}"
-CSRF_TRUSTED_ORIGINS = [env.PUBLIC_URL] if env.PUBLIC_URL else []
+PUBLIC_URL = (env.PUBLIC_URL or f"http://{env.BIND}:{env.PORT}").rstrip("/")
+ALLOWED_HOSTS = allowed_hosts()
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if env.PUBLIC_URL else []
 ROOT_URLCONF = "clawpanel.urls"
 ASGI_APPLICATION = "clawpanel.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -81,6 +92,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "apps.panel.middleware.PreferencesMiddleware",
     "apps.panel.middleware.PanelErrorMiddleware",
     # Synchronous only and last: the whole chain then hops to a thread once instead of at every layer.
     "apps.panel.middleware.single_hop",
@@ -124,8 +136,8 @@ def database(url: str) -> dict[str, Any]:
     }
 
 
-DATABASES = {"default": database(env.DATABASE_URL or "postgres://postgres@localhost:5432/clawpanel")}
-REDIS_URL = env.REDIS_URL or "redis://127.0.0.1:6379/0"
+DATABASES = {"default": database(env.DATABASE_URL or places.postgres_url(env.HOME))}
+REDIS_URL = env.REDIS_URL or places.valkey_url(env.HOME)
 
 
 def broker(url: str) -> str:
@@ -180,6 +192,9 @@ ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.PUBLIC_URL.startswith("https://")
+if env.PUBLIC_URL.startswith("https://"):
+    # The proxy that ends TLS says so; without it Django takes its own address for http and refuses the forms.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -207,7 +222,6 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
-STATIC_ROOT = env.HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

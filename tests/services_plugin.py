@@ -24,11 +24,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ.setdefault("CLAWPANEL_INSTALL", "t" + home.name[-8:].lower().replace("_", "x"))
     if "DATABASE_URL" not in os.environ:
         postgres = EmbeddedPostgres(home, settings={"fsync": "off", "synchronous_commit": "off"})
-        os.environ["DATABASE_URL"] = postgres.start()
+        postgres.start()
+        os.environ["DATABASE_URL"] = postgres.url
         _started.append(postgres)
     if "REDIS_URL" not in os.environ:
         valkey = EmbeddedValkey(home, durable=False)
-        os.environ["REDIS_URL"] = valkey.start()
+        valkey.start()
+        os.environ["REDIS_URL"] = valkey.url
         _started.append(valkey)
 
 

