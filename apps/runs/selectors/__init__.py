@@ -1,0 +1,46 @@
+"""Reads of runs: each takes the user or a run that was taken through `visible_runs`."""
+
+from apps.runs.selectors.items import ItemText, all_items, item_columns, item_page
+from apps.runs.selectors.logs import (
+    LogBlock,
+    LogPage,
+    log_index,
+    log_page,
+    log_page_before,
+    log_rows,
+    log_rows_before,
+    log_text,
+)
+from apps.runs.selectors.runs import (
+    RunStatus,
+    attempts,
+    events,
+    last_line,
+    run_status,
+    samples,
+    visible_runs,
+    visible_runs_for_page,
+)
+
+__all__ = [
+    "ItemText",
+    "LogBlock",
+    "LogPage",
+    "RunStatus",
+    "all_items",
+    "attempts",
+    "events",
+    "item_columns",
+    "item_page",
+    "last_line",
+    "log_index",
+    "log_page",
+    "log_page_before",
+    "log_rows",
+    "log_rows_before",
+    "log_text",
+    "run_status",
+    "samples",
+    "visible_runs",
+    "visible_runs_for_page",
+]

@@ -1,0 +1,67 @@
+"""Items of a run, by key set: the partition is named by the run's month, so one index answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from django.db import connection
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from apps.runs.models import Item, Run
+
+MAX_COLUMNS = 1000
+_BATCH = 500
+
+_KEYS = """
+SELECT key FROM (
+    SELECT key, min(seq) AS first FROM runs_item, jsonb_object_keys(
+        CASE WHEN jsonb_typeof(data) = 'object' THEN data ELSE '{}'::jsonb END
+    ) AS key WHERE month = %s AND run_id = %s GROUP BY key
+) AS keys ORDER BY first, key COLLATE "C" LIMIT %s
+"""
+
+
+class ItemText(NamedTuple):
+    """An item as the JSON text PostgreSQL keeps: numbers of any size come through unharmed."""
+
+    seq: int
+    text: str
+
+
+def item_page(run: Run, *, after: int = 0, limit: int = 50) -> list[Item]:
+    """The next items behind number `after`, in order."""
+    own = Item.objects.filter(month=run.month, run_id=run.pk, seq__gt=after)
+    return list(own.order_by("seq")[:limit])
+
+
+def all_items(run: Run) -> Iterator[list[ItemText]]:
+    """Every item in batches, one short query each: nothing stays open while a slow reader reads."""
+    after = 0
+    while True:
+        own = Item.objects.filter(month=run.month, run_id=run.pk, seq__gt=after).order_by("seq")
+        batch = [
+            ItemText(*row) for row in own.annotate(text=Cast("data", TextField())).values_list("seq", "text")[:_BATCH]
+        ]
+        if not batch:
+            return
+        yield batch
+        after = batch[-1].seq
+
+
+def item_columns(run: Run) -> list[str]:
+    """Keys of the run's items: those of the item schema first, then in order of appearance; bounded."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KEYS, [run.month, run.pk, MAX_COLUMNS])
+        seen = [key for (key,) in cursor.fetchall()]
+    return ordered_columns(run, seen)
+
+
+def ordered_columns(run: Run, keys: list[str]) -> list[str]:
+    schema = run.version.item_schema or {}
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    present = set(keys)
+    first = [key for key in properties if key in present] if isinstance(properties, dict) else []
+    known = set(first)
+    return first + [key for key in keys if key not in known]
