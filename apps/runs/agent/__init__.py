@@ -1,0 +1,1 @@
+"""The part of a worker that follows every run of its node."""

@@ -1,0 +1,144 @@
+"""One plain sentence for every way a run can end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+
+class Ended(Protocol):
+    """What a sentence needs to know: a run, or an event or attempt of one."""
+
+    reason: str
+    detail: dict[str, Any]
+
+
+def sentence(ended: Ended) -> str:
+    """Why it ended, in the reader's language; empty when there is nothing to explain."""
+    if not ended.reason:
+        return ""
+    detail = ended.detail or {}
+    say = _SENTENCES.get(ended.reason)
+    text = say(detail) if say else _("It ended for the reason “%(reason)s”.") % {"reason": ended.reason}
+    if detail.get("killed_after_grace"):
+        text += " " + _("It did not end by itself in the time given and was killed.")
+    return text
+
+
+def memory_sentence(*, memory_mb: int) -> str:
+    """For a run that went on although a part of it was killed for memory."""
+    return _("A part of it was killed because it needed more than %(mb)d MB of memory.") % {"mb": memory_mb}
+
+
+def span(seconds: float) -> str:
+    """ "10 minutes", "90 seconds": the largest unit that says it exactly."""
+    whole = round(seconds)
+    for size, unit in ((86400, _days), (3600, _hours), (60, _minutes)):
+        if whole >= size and whole % size == 0:
+            return unit(whole // size)
+    return ngettext("%(n)d second", "%(n)d seconds", whole) % {"n": whole}
+
+
+def _days(n: int) -> str:
+    return ngettext("%(n)d day", "%(n)d days", n) % {"n": n}
+
+
+def _hours(n: int) -> str:
+    return ngettext("%(n)d hour", "%(n)d hours", n) % {"n": n}
+
+
+def _minutes(n: int) -> str:
+    return ngettext("%(n)d minute", "%(n)d minutes", n) % {"n": n}
+
+
+def _exit_nonzero(detail: Mapping[str, Any]) -> str:
+    if detail.get("signal"):
+        return _("It was ended by the signal %(signal)s (exit code %(code)s).") % {
+            "signal": detail["signal"],
+            "code": detail.get("exit_code"),
+        }
+    code = detail.get("exit_code")
+    if code == 127:
+        return _("Its command was not found (exit code 127).")
+    if code == 126:
+        return _("Its command cannot be executed (exit code 126).")
+    return _("It ended with exit code %(code)s.") % {"code": code}
+
+
+def _oom(detail: Mapping[str, Any]) -> str:
+    if "memory_mb" in detail:
+        return _("Out of memory: it needed more than %(mb)d MB.") % {"mb": detail["memory_mb"]}
+    return _("Out of memory.")
+
+
+def _stopped(detail: Mapping[str, Any]) -> str:
+    if detail.get("by"):
+        return _("Stopped by %(name)s.") % {"name": detail["by"]}
+    return _("Stopped by a person.")
+
+
+def _run_timeout(detail: Mapping[str, Any]) -> str:
+    if "seconds" in detail:
+        return _("Stopped after the time limit of %(span)s.") % {"span": span(detail["seconds"])}
+    return _("Stopped after its time limit.")
+
+
+def _start_timeout(detail: Mapping[str, Any]) -> str:
+    if "seconds" in detail:
+        return _("It had not started after %(span)s.") % {"span": span(detail["seconds"])}
+    return _("It did not start in time.")
+
+
+def _unplaceable(detail: Mapping[str, Any]) -> str:
+    if "largest_mb" not in detail:
+        return _("No node can run it.")
+    return _("No node can run it: it needs %(need)d MB of memory, the largest node has %(largest)d MB.") % {
+        "need": detail.get("memory_mb", 0),
+        "largest": detail["largest_mb"],
+    }
+
+
+def _node_lost(detail: Mapping[str, Any]) -> str:
+    if detail.get("node"):
+        return _("Node %(node)s stopped answering, so its end is not known.") % {"node": detail["node"]}
+    return _("Its node stopped answering, so its end is not known.")
+
+
+def _because(plain: Callable[[], str]) -> Callable[[Mapping[str, Any]], str]:
+    """The plain sentence, and after it what the engine said."""
+
+    def say(detail: Mapping[str, Any]) -> str:
+        error = str(detail.get("error") or "").strip()
+        return f"{plain()} {error}" if error else plain()
+
+    return say
+
+
+_SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "exit_nonzero": _exit_nonzero,
+    "killed": lambda _detail: _("It was killed from outside (exit code 137)."),
+    "oom": _oom,
+    "stopped_by_user": _stopped,
+    "user": _stopped,
+    "replaced": lambda _detail: _("Replaced by a newer run of the same job."),
+    "run_timeout": _run_timeout,
+    "idle_timeout": lambda _detail: _("Stopped because it had shown no sign of life for too long."),
+    "start_timeout": _start_timeout,
+    "total_timeout": lambda _detail: _("Stopped after the time limit for all its attempts."),
+    "queue_expired": lambda _detail: _("It waited too long and was not started."),
+    "output_limit": lambda _detail: _("It wrote more output than it may."),
+    "item_limit": lambda _detail: _("It produced more items than it may."),
+    "unplaceable": _unplaceable,
+    "image_build_failed": _because(lambda: _("What it requires could not be installed.")),
+    "image_missing": _because(lambda: _("The image it runs in is missing.")),
+    "create_failed": _because(lambda: _("It could not be started.")),
+    "param_error": _because(lambda: _("Its parameters cannot be used.")),
+    "code_missing": _because(lambda: _("The code of this version is not there or damaged.")),
+    "storage_error": _because(lambda: _("Its output could not be stored.")),
+    "container_vanished": lambda _detail: _("It vanished: its container or process is gone and left no exit code."),
+    "worker_lost": lambda _detail: _("The worker that ran it was lost."),
+    "node_lost": _node_lost,
+}
