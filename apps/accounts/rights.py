@@ -1,0 +1,128 @@
+"""Who may do what. Every door asks `can()` or takes its objects through `allowed()`; both give the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.contrib.auth.models import AnonymousUser, Group, Permission
+from django.db import transaction
+from django.db.models import Exists, Model, Q, QuerySet, Subquery
+from guardian.shortcuts import assign_perm, remove_perm
+from guardian.utils import get_group_obj_perms_model, get_user_obj_perms_model
+
+from apps.accounts.models import User
+
+M = TypeVar("M", bound=Model)
+
+ACTIONS = ("view", "view_log", "view_data", "export_data", "run", "stop", "edit", "schedule", "manage")
+
+_VIEWER = ("view", "view_log", "view_data")
+_OPERATOR = (*_VIEWER, "run", "stop", "export_data", "schedule")
+ROLES: dict[str, tuple[str, ...]] = {
+    "viewer": _VIEWER,
+    "runner": (*_VIEWER, "run"),
+    "operator": _OPERATOR,
+    "developer": (*_OPERATOR, "edit"),
+    "owner": ACTIONS,
+    "auditor": (*_VIEWER, "export_data"),
+}
+
+
+def _anchors(model: type[Model]) -> list[tuple[type[Model], str]]:
+    """The models that carry rights for `model`, with the lookup that leads to them."""
+    paths: dict[str, str] | None = getattr(model, "rights_paths", None)
+    if paths is None:
+        raise TypeError(f"{model.__name__} carries no rights_paths")
+    return [(apps.get_model(label), path) for label, path in paths.items()]
+
+
+def _permission(anchor: type[Model], action: str, prefix: str = "") -> Q:
+    if action not in ACTIONS:
+        raise ValueError(f"no such action: {action}")
+    return Q(
+        **{
+            f"{prefix}codename": f"{action}_{anchor._meta.model_name}",
+            f"{prefix}content_type__app_label": anchor._meta.app_label,
+        }
+    )
+
+
+def _holds(user: User, action: str, anchors: list[tuple[type[Model], str]]) -> Q:
+    """One condition: the permission on the whole model, or on an object the row hangs on; own or through a group."""
+    everywhere, here = Q(), Q()
+    for anchor, path in anchors:
+        everywhere |= _permission(anchor, action)
+        granted = _permission(anchor, action, "permission__")
+        by_user = get_user_obj_perms_model(anchor).objects.filter(granted, user=user)
+        by_group = get_group_obj_perms_model(anchor).objects.filter(granted, group__user=user)
+        for rows in (by_user, by_group):
+            here |= Q(**{f"{path or 'pk'}__in": Subquery(rows.values("content_object_id"))})
+    globally = Permission.objects.filter(everywhere).filter(Q(user=user) | Q(group__user=user))
+    return Q(Exists(globally)) | here
+
+
+def allowed(user: User | AnonymousUser, action: str, model: type[M]) -> QuerySet[M]:
+    """The objects of `model` on which `user` may do `action`, as one statement, in no order."""
+    if action not in ACTIONS:
+        raise ValueError(f"no such action: {action}")
+    anchors = _anchors(model)
+    rows: QuerySet[M] = model._default_manager.all()
+    if not isinstance(user, User) or not user.is_active:
+        return rows.none()
+    if user.is_superuser:
+        return rows
+    return rows.filter(_holds(user, action, anchors))
+
+
+def can(user: User | AnonymousUser, action: str, obj: Model) -> bool:
+    return allowed(user, action, type(obj)).filter(pk=obj.pk).exists()
+
+
+def actions_on(user: User | AnonymousUser, obj: Model, actions: Iterable[str] = ACTIONS) -> frozenset[str]:
+    """All of `actions` that `user` may do on one object, in one statement: for the buttons of a page."""
+    wanted = tuple(actions)
+    anchors = _anchors(type(obj))
+    if not isinstance(user, User) or not user.is_active:
+        return frozenset()
+    if user.is_superuser:
+        return frozenset(wanted)
+    row: dict[str, Any] | None = (
+        type(obj)
+        ._default_manager.filter(pk=obj.pk)
+        .annotate(**{f"may_{action}": Exists(_self(obj, _holds(user, action, anchors))) for action in wanted})
+        .values(*(f"may_{action}" for action in wanted))
+        .first()
+    )
+    return frozenset(action for action in wanted if row and row[f"may_{action}"])
+
+
+def _self(obj: Model, condition: Q) -> QuerySet[Model]:
+    return type(obj)._default_manager.filter(condition, pk=obj.pk)
+
+
+def _actions(role_or_action: str) -> tuple[str, ...]:
+    if role_or_action in ACTIONS:
+        return (role_or_action,)
+    return ROLES[role_or_action]
+
+
+def _check_anchor(obj: Model) -> None:
+    if "" not in (getattr(type(obj), "rights_paths", None) or {}).values():
+        raise TypeError(f"rights are granted on projects, spiders and jobs, not on {type(obj).__name__}")
+
+
+@transaction.atomic
+def grant(who: User | Group, role_or_action: str, obj: Model) -> None:
+    """Give a role or a single action on a project, spider or job; giving twice does nothing."""
+    _check_anchor(obj)
+    for action in _actions(role_or_action):
+        assign_perm(f"{obj._meta.app_label}.{action}_{obj._meta.model_name}", who, obj)
+
+
+@transaction.atomic
+def revoke(who: User | Group, role_or_action: str, obj: Model) -> None:
+    _check_anchor(obj)
+    for action in _actions(role_or_action):
+        remove_perm(f"{obj._meta.app_label}.{action}_{obj._meta.model_name}", who, obj)

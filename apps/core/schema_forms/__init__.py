@@ -1,0 +1,15 @@
+"""Forms and validation from a JSON Schema (2020-12): one builder for admin, staff page and API."""
+
+from apps.core.schema_forms.form import SchemaForm
+from apps.core.schema_forms.rules import SchemaFault, check_schema
+from apps.core.schema_forms.validation import secret_names, split_secrets, validate, with_defaults
+
+__all__ = [
+    "SchemaFault",
+    "SchemaForm",
+    "check_schema",
+    "secret_names",
+    "split_secrets",
+    "validate",
+    "with_defaults",
+]
