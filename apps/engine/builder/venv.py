@@ -1,0 +1,115 @@
+"""Virtualenvs for runs without a container, made by uv."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import uv
+
+from apps.engine.builder.locks import build_lock, digest_of
+from apps.engine.builder.sources import uv_environment
+from apps.engine.errors import BuildFailed
+from apps.engine.executors.layout import run_ids
+from apps.engine.redact import Redactor
+from apps.engine.settings import EngineSettings
+from apps.engine.types import EnvironmentSpec
+
+Say = Callable[[str], None]
+_TIMEOUT_SECONDS = 1800
+_COMPLETE = ".complete"
+
+
+def base_interpreter() -> str:
+    """The Python that ours was made from: a run does not see the panel's own packages."""
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+
+
+class VenvBuilder:
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+
+    def environment(self, spec: EnvironmentSpec, say: Say, *, drop_rights: bool) -> str:
+        """The interpreter for these requirements, its virtualenv built when missing.
+
+        Packages run code of strangers while they are built: with `drop_rights` not as the panel's user.
+        """
+        if spec.is_plain:
+            return base_interpreter()
+        digest = digest_of(base_interpreter(), sys.version, spec.requirements)
+        folder = self._settings.home / "venvs" / digest
+        python = folder / "bin" / "python3"
+        if not (folder / _COMPLETE).exists():
+            with build_lock(self._settings.home, digest, say):
+                if not (folder / _COMPLETE).exists():
+                    self._build(folder, spec, say, drop_rights)
+        return str(python)
+
+    def _build(self, folder: Path, spec: EnvironmentSpec, say: Say, drop_rights: bool) -> None:
+        say("Installing the requirements into a virtualenv. This happens once per set of requirements.")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        uid, gid = run_ids(self._settings) if drop_rights else (os.geteuid(), os.getegid())
+        with tempfile.TemporaryDirectory(prefix="claw-build-") as scratch:
+            requirements = Path(scratch) / "requirements.txt"
+            requirements.write_text(spec.requirements)
+            home = Path(scratch) / "home"
+            home.mkdir()
+            for path in (folder, Path(scratch), requirements, home):
+                os.chown(path, uid, gid)
+            env = {
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "HOME": str(home),
+                "TMPDIR": str(home),
+                "LANG": "C.UTF-8",
+                "UV_NO_CONFIG": "1",
+                "UV_NO_PROGRESS": "1",
+                "UV_PYTHON_DOWNLOADS": "never",
+            } | uv_environment(self._settings.pip_env)
+            commands = (
+                ["venv", "--quiet", "--allow-existing", "--python", base_interpreter(), str(folder)],
+                ["pip", "install", "--no-cache", "--python", str(folder / "bin" / "python3"), "-r", str(requirements)],
+            )
+            for command in commands:
+                self._run(command, env, uid, gid, home, say)
+        self._close(folder)
+        say("The requirements are installed.")
+
+    @staticmethod
+    def _run(command: list[str], env: dict[str, str], uid: int, gid: int, home: Path, say: Say) -> None:
+        redact = Redactor().redact
+        other = {"user": uid, "group": gid, "extra_groups": []} if uid != os.geteuid() else {}
+        process = subprocess.Popen(
+            [uv.find_uv_bin(), *command],
+            env=env,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            **other,  # type: ignore[call-overload]  # the three arguments are present or absent together
+        )
+        last = ""
+        with process:
+            for line in process.stdout:
+                if line.strip():
+                    last = redact(line.rstrip())
+                    say(last)
+        if process.wait(_TIMEOUT_SECONDS):
+            raise BuildFailed(f"The requirements could not be installed: {last.strip() or 'uv gave no reason'}")
+
+    @staticmethod
+    def _close(folder: Path) -> None:
+        """Ours again and read-only: a run must not change what the next one runs in."""
+        uid, gid = os.geteuid(), os.getegid()
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, uid, gid, follow_symlinks=False)
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & ~0o022 | 0o444 | (0o111 if path.is_dir() else 0))
+        (folder / _COMPLETE).touch()
