@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from channels.auth import AuthMiddlewareStack
-from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.routing import ProtocolTypeRouter
+from channels.sessions import SessionMiddlewareStack
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "clawpanel.settings")
 http = get_asgi_application()
 
-from clawpanel.routing import websocket_urlpatterns  # noqa: E402 (models must be ready first)
+from clawpanel.routing import SameOrigin, websocket  # noqa: E402 (models must be ready first)
 
-application = ProtocolTypeRouter({"http": http, "websocket": AuthMiddlewareStack(URLRouter(websocket_urlpatterns))})
+application = ProtocolTypeRouter({"http": http, "websocket": SameOrigin(SessionMiddlewareStack(websocket))})

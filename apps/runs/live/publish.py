@@ -13,7 +13,7 @@ import redis
 from django.conf import settings
 
 from apps.runs.live import wire
-from apps.runs.live.wire import Row
+from apps.runs.store import Row
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 from django.conf import settings
 
-Row = tuple[int, int, int, str]  # line, at_ms, level, text
+from apps.runs.store import Row
 
 FRAME_BYTES = 64 * 1024
 # A late reader finds older lines in PostgreSQL, so the stream may stay short: at most about 2 MiB a run.

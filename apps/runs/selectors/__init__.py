@@ -11,6 +11,7 @@ from apps.runs.selectors.logs import (
     log_rows_before,
     log_text,
 )
+from apps.runs.selectors.nodes import NodeHealth, node_health
 from apps.runs.selectors.runs import (
     RunStatus,
     attempts,
@@ -26,6 +27,7 @@ __all__ = [
     "ItemText",
     "LogBlock",
     "LogPage",
+    "NodeHealth",
     "RunStatus",
     "all_items",
     "attempts",
@@ -39,6 +41,7 @@ __all__ = [
     "log_rows",
     "log_rows_before",
     "log_text",
+    "node_health",
     "run_status",
     "samples",
     "visible_runs",

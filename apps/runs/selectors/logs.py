@@ -13,9 +13,9 @@ import zstandard
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from apps.runs.live.wire import Row
 from apps.runs.models import LogChunk, Run
 from apps.runs.states import Level
+from apps.runs.store import Row
 
 _BATCH = 16
 PAGE_BYTES = 4 * 1024 * 1024
@@ -94,8 +94,9 @@ def log_page(
     search: str = "",
     attempt: int | None = None,
     seconds: float | None = None,
+    max_bytes: int = PAGE_BYTES,
 ) -> LogPage:
-    """Rows with `after < line < before`, oldest first; ends early at `limit`, PAGE_BYTES or after `seconds`."""
+    """Rows with `after < line < before`, oldest first; ends early at `limit`, `max_bytes` or after `seconds`."""
     chunks = _forward(run, after, before, level, attempt)
     found: list[Row] = []
     scanned, size = after, 0
@@ -107,7 +108,7 @@ def log_page(
                 continue
             if before is not None and row[0] >= before:
                 return LogPage(found, before - 1, complete=True)
-            if len(found) >= limit or size > PAGE_BYTES:
+            if len(found) >= limit or size > max_bytes:
                 return LogPage(found, found[-1][0], complete=False)
             found.append(row)
             size += len(row[3])
