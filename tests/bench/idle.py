@@ -1,0 +1,30 @@
+"""What the whole stack costs when nothing runs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.bench.panel import Figure, Panel
+
+
+def _pss_bytes(pid: int) -> int:
+    """Proportional set size: shared pages are counted once over all processes."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def idle(panel: Panel, seconds: int = 30) -> list[Figure]:
+    processes = panel.processes()
+    before, clock = [process.cpu_times() for process in processes], time.monotonic()
+    time.sleep(seconds)
+    after, elapsed = [process.cpu_times() for process in processes], time.monotonic() - clock
+    used = sum(b.user + b.system - a.user - a.system for a, b in zip(before, after, strict=True))
+    share = 100 * used / elapsed
+    megabytes = sum(_pss_bytes(process.pid) for process in processes) / 1e6
+    return [
+        Figure("idle stack, memory (PSS)", f"{megabytes:.0f} MB", "450 MB", megabytes < 450),
+        Figure("idle stack, processor", f"{share:.1f} % of a core", "2 %", share < 2),
+    ]

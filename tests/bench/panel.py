@@ -1,0 +1,175 @@
+"""A whole panel started for measuring, with a small client for its API."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import requests
+
+from clawpanel.up.servers import EmbeddedPostgres, EmbeddedValkey
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSWORD = "bench-password-1"
+
+
+def free_port() -> int:
+    """A free loopback port below 32768, where outgoing connections do not come from."""
+    for port in range(21000, 32000, 7):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port")
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+@dataclass
+class Panel:
+    """A running `manage.py up`, and a token of its administrator."""
+
+    home: Path
+    port: int
+    executor: str
+    process: subprocess.Popen[bytes]
+    environment: dict[str, str]
+    session: requests.Session = field(default_factory=requests.Session)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"manage.py {' '.join(arguments)}: {done.stderr[-2000:]}")
+        return done.stdout
+
+    def get(self, path: str, **query: Any) -> Any:
+        answer = self.session.get(f"{self.url}/api/v1/{path}", params=query, timeout=60)
+        answer.raise_for_status()
+        return answer.json()
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        answer = self.session.post(f"{self.url}/api/v1/{path}", json=body, timeout=60)
+        if not answer.ok:
+            raise RuntimeError(f"{path}: {answer.status_code} {answer.text[:500]}")
+        return answer.json()
+
+    def job(self, name: str, spider: str = "meter", memory_mb: int = 256, **parameters: Any) -> int:
+        body = {"name": name, "spider": spider, "parameters": parameters, "limits": {"memory_mb": memory_mb}}
+        return int(self.post("jobs/", body)["id"])
+
+    def run(self, job: int) -> int:
+        return int(self.post(f"jobs/{job}/run/", {})["id"])
+
+    def wait(self, run: int, seconds: float = 120) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found: dict[str, Any] = self.get(f"runs/{run}/")
+            if found["finished_at"]:
+                return found
+            time.sleep(0.1)
+        raise RuntimeError(f"run {run} did not end in {seconds} s")
+
+    def processes(self) -> list[psutil.Process]:
+        """All processes of the panel, its servers included (they are in sessions of their own)."""
+        up = psutil.Process(self.process.pid)
+        return [up, *up.children(recursive=True)]
+
+    def process_with(self, *words: str) -> psutil.Process:
+        for process in self.processes():
+            if all(word in " ".join(process.cmdline()) for word in words):
+                return process
+        raise RuntimeError(f"no process with {words}")
+
+
+@contextlib.contextmanager
+def panel(executor: str, *, slots: int = 24) -> Iterator[Panel]:
+    """Start a panel in a throw-away home, wait until its sample run is done, stop it afterwards."""
+    home = Path(tempfile.mkdtemp(prefix="claw-bench-"))
+    home.chmod(0o755)
+    port = free_port()
+    environment = {
+        **os.environ,
+        "CLAWPANEL_HOME": str(home),
+        "CLAWPANEL_PORT": str(port),
+        "CLAWPANEL_DEMO_PORT": str(port + 1),
+        "CLAWPANEL_EXECUTOR": executor,
+        "CLAWPANEL_ADMIN_PASSWORD": PASSWORD,
+        "CLAWPANEL_NODE_SLOTS": str(slots),
+    }
+    environment.pop("DATABASE_URL", None)
+    environment.pop("REDIS_URL", None)
+    with (home / "up.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, stdout=log, stderr=log
+        )
+    try:
+        environment["DATABASE_URL"] = EmbeddedPostgres(home).url
+        environment["REDIS_URL"] = EmbeddedValkey(home).url
+        started = Panel(home, port, executor, process, environment)
+        _wait_until_ready(started)
+        token = started.manage("create_token", "admin", "--name", "bench").strip().splitlines()[-1]
+        started.session.headers["Authorization"] = f"Token {token}"
+        started.manage("sync_spiders", str(ROOT / "tests" / "bench" / "spiders"))
+        yield started
+    finally:
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(40)
+        if process.poll() is None:
+            process.kill()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _wait_until_ready(started: Panel, seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if started.process.poll() is not None:
+            break
+        with contextlib.suppress(requests.RequestException):
+            if requests.get(f"{started.url}/readyz", timeout=5).ok:
+                return
+        time.sleep(0.3)
+    raise RuntimeError("the panel did not start:\n" + (started.home / "up.log").read_text()[-4000:])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the table: what was measured, the value in words, the goal, and whether it was reached."""
+
+    what: str
+    value: str
+    goal: str
+    reached: bool
+
+    def __str__(self) -> str:
+        return f"| {self.what} | {self.value} | {self.goal} | {'yes' if self.reached else '**no**'} |"
+
+
+def median_ms(seconds: Sequence[float]) -> float:
+    return statistics.median(seconds) * 1000
