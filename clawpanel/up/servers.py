@@ -98,7 +98,7 @@ class EmbeddedPostgres:
         self.data.parent.mkdir(parents=True, exist_ok=True)
         if account is not None and not places.searchable_by_all(self.data.parent):
             raise CannotStart(
-                f"The account {account.pw_name} cannot reach {self.data}: let it pass with chmod o+x on the folders above."
+                f"The account {account.pw_name} cannot reach {self.data}: chmod o+x the folders above it."
             )
         _private(self.data, account)
         _private(self.socket_dir, account)

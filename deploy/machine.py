@@ -1,0 +1,221 @@
+"""The second half of deploy/test: system packages, a Docker engine, a base image, then checks and pytest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+PACKAGES = {
+    "docker.io": "dockerd",
+    "iptables": "iptables",
+    "debootstrap": "debootstrap",
+    "chromium": "chromium",
+    "git": "git",
+    "gettext": "msgfmt",
+    "fonts-noto-cjk": "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
+}
+PUBLIC_BASE = "python:3.12-slim"
+OWN_BASE = "clawpanel-base:bookworm"
+HOST_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+PULL_SECONDS = 120
+DOCKERD_SECONDS = 60
+CHECKS = {
+    "ruff": ["ruff", "check", "."],
+    "format": ["ruff", "format", "--check", "."],
+    "imports": ["lint-imports"],
+    "types": ["mypy", "apps", "clawpanel"],
+    "spelling": ["typos"],
+    "templates": ["djlint", "--lint", "--quiet", "--profile=django", "templates"],
+}
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+@contextlib.contextmanager
+def phase(name: str) -> Iterator[None]:
+    started = time.monotonic()
+    yield
+    say(f"{name}: {time.monotonic() - started:.1f} s")
+
+
+def quiet(*command: str, seconds: float = 60) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def there(what: str) -> bool:
+    return Path(what).exists() if what.startswith("/") else shutil.which(what) is not None
+
+
+def install_packages() -> None:
+    missing = [package for package, proof in PACKAGES.items() if not there(proof)]
+    if not missing:
+        return
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]
+    if os.geteuid() != 0 or not there("apt-get"):
+        say(f"missing: {', '.join(missing)}. As root on Debian: {' '.join(command)}")
+        return
+    say(f"installing {' '.join(missing)}")
+    # Without this Debian's docker.io starts a daemon of its own wherever an init system runs.
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    for step in (["apt-get", "update", "-qq"], command):
+        if subprocess.run(step, env=env, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=False).returncode:
+            say(f"{' '.join(step)} failed; what needs it is skipped")
+            return
+
+
+def engine_answers() -> bool:
+    return quiet("docker", "version", "--format", "{{.Server.Version}}", seconds=15)
+
+
+@contextlib.contextmanager
+def engine(work: Path) -> Iterator[bool]:
+    """An engine that answers: the one of this machine, else a private one that is gone afterwards."""
+    wants_private = bool(os.environ.get("CLAWPANEL_TEST_PRIVATE_DOCKER"))
+    if not wants_private and engine_answers():
+        yield True
+        return
+    if os.geteuid() != 0 or not there("dockerd"):
+        say("no Docker engine answers, and only root can start one: docker tests are skipped")
+        yield False
+        return
+    socket = work / "docker.sock"
+    roots = {"--data-root": work / "data", "--exec-root": work / "exec", "--pidfile": work / "docker.pid"}
+    command = ["dockerd", "-H", f"unix://{socket}", *(f"{option}={path}" for option, path in roots.items())]
+    log = (work / "dockerd.log").open("wb")
+    daemon = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+    os.environ["DOCKER_HOST"] = f"unix://{socket}"
+    try:
+        deadline = time.monotonic() + DOCKERD_SECONDS
+        while not engine_answers() and daemon.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.3)
+        ready = engine_answers()
+        if not ready:
+            tail = (work / "dockerd.log").read_text(errors="replace").splitlines()[-5:]
+            say("the private dockerd did not start, docker tests are skipped:\n  " + "\n  ".join(tail))
+        yield ready
+    finally:
+        stop_engine(daemon, work)
+
+
+def stop_engine(daemon: subprocess.Popen[bytes], work: Path) -> None:
+    listed = subprocess.run(["docker", "ps", "-aq"], capture_output=True, text=True, check=False).stdout.split()
+    if listed:
+        quiet("docker", "rm", "-f", *listed, seconds=120)
+    daemon.terminate()
+    try:
+        daemon.wait(30)
+    except subprocess.TimeoutExpired:
+        os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+    for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
+        target = line.split()[1]
+        if target.startswith(f"{work}/"):
+            quiet("umount", "-l", target)
+    if there("ip"):
+        quiet("ip", "link", "delete", "clawruns0")
+
+
+def base_image(work: Path) -> bool:
+    """Tell the tests by CLAWPANEL_RUNNER_BASE what the runner image stands on."""
+    if os.environ.get("CLAWPANEL_RUNNER_BASE"):
+        return True
+    if quiet("docker", "image", "inspect", PUBLIC_BASE):
+        return True
+    if not quiet("docker", "image", "inspect", OWN_BASE):
+        if quiet("docker", "pull", "-q", PUBLIC_BASE, seconds=PULL_SECONDS):
+            return True
+        if not make_base(work):
+            return False
+    os.environ["CLAWPANEL_RUNNER_BASE"] = OWN_BASE
+    return True
+
+
+def make_base(work: Path) -> bool:
+    archive = os.environ.get("CLAWPANEL_TEST_BASE_ARCHIVE")
+    if archive:
+        return quiet("docker", "import", archive, OWN_BASE, seconds=300)
+    if os.geteuid() != 0 or not there("debootstrap"):
+        say(f"{PUBLIC_BASE} cannot be pulled and debootstrap is not there: docker tests are skipped")
+        return False
+    say(f"{PUBLIC_BASE} cannot be pulled: making {OWN_BASE} by debootstrap")
+    tree = work / "base"
+    include = "--include=python3,python3-venv,python3-pip,ca-certificates"
+    if not quiet("debootstrap", "--variant=minbase", include, "bookworm", str(tree), seconds=900):
+        say("debootstrap failed: docker tests are skipped")
+        return False
+    if HOST_CERTIFICATES.exists():
+        shutil.copyfile(HOST_CERTIFICATES, tree / HOST_CERTIFICATES.relative_to("/"))
+    tar = subprocess.Popen(["tar", "-C", str(tree), "-c", "."], stdout=subprocess.PIPE)
+    done = subprocess.run(["docker", "import", "-", OWN_BASE], stdin=tar.stdout, capture_output=True, check=False)
+    if tar.stdout is not None:
+        tar.stdout.close()
+    tar.wait()
+    shutil.rmtree(tree, ignore_errors=True)
+    return done.returncode == 0
+
+
+def run_checks() -> bool:
+    good = True
+    for name, command in CHECKS.items():
+        with phase(name):
+            done = subprocess.run(
+                [str(BIN / command[0]), *command[1:]], capture_output=True, text=True, cwd=ROOT, check=False
+            )
+        if done.returncode:
+            good = False
+            say(f"{done.stdout}{done.stderr}".rstrip())
+            say(f"{name} FAILED")
+    return good
+
+
+def run_pytest(arguments: list[str]) -> int:
+    command = [str(BIN / "python"), "-m", "pytest", *arguments]
+    if not arguments:
+        command += ["--durations=10", "-q"]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def stop_on_signal(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: list[str]) -> int:
+    signal.signal(signal.SIGTERM, stop_on_signal)
+    # Where temporary folders lie on memory a Docker data root does not fit, and overlay does not work on overlay.
+    parent = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None  # noqa: S108 (a private folder is made in it)
+    work = Path(tempfile.mkdtemp(prefix="clawpanel-test-", dir=parent))
+    try:
+        with phase("system packages"):
+            install_packages()
+        with engine(work) as answers:
+            if answers:
+                with phase("base image"):
+                    base_image(work)
+            good = bool(arguments) or run_checks()
+            code = run_pytest(arguments)
+    except KeyboardInterrupt:
+        return 130
+    else:
+        return code or (0 if good else 1)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
