@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import heapq
+import importlib
 import itertools
 import logging
 import queue
 import signal
 import threading
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple
 
 from clawspider import exits, records
-from clawspider.fetch import Fetcher
 from clawspider.http import Callback, FetchError, Request, Response
 from clawspider.spider import BaseSpider
 from clawspider.stats import Reporter, Stats
+
+if TYPE_CHECKING:
+    from clawspider.fetch import Fetcher
 
 logger = logging.getLogger("clawspider")
 
@@ -54,7 +57,7 @@ class Crawl:
         self.stop = stop
         self.stats = Stats()
         self._reporter = Reporter(self.stats)
-        self._fetcher = Fetcher(spider, self.stats, self._reporter, stop.event)
+        self._fetcher: Fetcher | None = None
         self._waiting: list[tuple[int, int, Request]] = []
         self._order = itertools.count()
         self._seen: set[Any] = set()
@@ -126,18 +129,23 @@ class Crawl:
                 return
 
     def _dispatch(self) -> None:
+        if self._fetcher is None:
+            # TLS and HTTP take a third of the start-up time: loaded at the first request only.
+            fetch = importlib.import_module("clawspider.fetch")
+            self._fetcher = fetch.Fetcher(self.spider, self.stats, self._reporter, self.stop.event)
         request = heapq.heappop(self._waiting)[2]
         self._in_flight += 1
         if self._threads < min(self._in_flight, self.spider.concurrency):
             self._threads += 1
-            threading.Thread(target=self._work, name=f"fetch-{self._threads}", daemon=True).start()
+            name = f"fetch-{self._threads}"
+            threading.Thread(target=self._work, args=(self._fetcher,), name=name, daemon=True).start()
         self._jobs.put(request)
 
-    def _work(self) -> None:
+    def _work(self, fetcher: Fetcher) -> None:
         while True:
             request = self._jobs.get()
             try:
-                fetched = _Fetched(request, self._fetcher.fetch(request), None)
+                fetched = _Fetched(request, fetcher.fetch(request), None)
             except FetchError as error:
                 fetched = _Fetched(request, None, error)
             except Exception as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from email.message import Message
-from typing import Any, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from clawspider.markup import Node, parse
+
+if TYPE_CHECKING:
+    from email.message import Message
 
 Callback = Callable[..., Any]
 _META_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)

@@ -35,7 +35,7 @@ def run(name: str, params: Mapping[str, Any]) -> int:
         raise exits.CannotLoad("There is no Scrapy project here: no scrapy.cfg in this folder or above.")
     arguments = {key: value for key, value in params.items() if not key.startswith(SETTING_PREFIX)}
     with explained("The Scrapy project"):
-        process = CrawlerProcess(_settings(params), install_root_handler=False)
+        process = _process(_settings(params))
         known = process.spider_loader.list()
     if name not in known:
         raise exits.CannotLoad(f"The project has no spider {name}; it has: {', '.join(known) or 'none'}.")
@@ -48,12 +48,21 @@ def _settings(params: Mapping[str, Any]) -> Settings:
     chosen = settings.getpriority("LOG_LEVEL") != SETTINGS_PRIORITIES["default"]
     level = level_from_environment(_level(settings.get("LOG_LEVEL")) if chosen else logging.INFO)
     settings.set("LOG_LEVEL", logging.getLevelName(level), priority="cmdline")
-    settings.set("TELNETCONSOLE_ENABLED", value=False, priority="cmdline")
+    for name in ("TELNETCONSOLE_ENABLED", "REMOTE_CONTROL_ENABLED"):  # each would listen on a port
+        settings.set(name, value=False, priority="cmdline")
     for key, value in params.items():
         if key.startswith(SETTING_PREFIX):
             settings.set(key[len(SETTING_PREFIX) :], value, priority="cmdline")
     configure(level)
     return settings
+
+
+def _process(settings: Settings) -> CrawlerProcess:
+    """Without Scrapy's own log handler: newer versions want to be told by a setting, older ones by an argument."""
+    if "LOG_INSTALL_ROOT_HANDLER" not in settings:
+        return CrawlerProcess(settings, install_root_handler=False)
+    settings.set("LOG_INSTALL_ROOT_HANDLER", value=False, priority="cmdline")
+    return CrawlerProcess(settings)
 
 
 def _level(name: Any) -> int:
