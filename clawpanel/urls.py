@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+from django.views.defaults import page_not_found
+
+# The admin has no door of its own: one place checks passwords, counts failures and will ask for a second factor.
+admin.site.login = secure_admin_login(admin.site.login)
 
 urlpatterns = [
+    # allauth brings pages that need e-mail; without it they would only promise what cannot be kept.
+    re_path(
+        r"^accounts/(?!(login|logout|inactive|signup|reauthenticate|password/change)/$)",
+        page_not_found,
+        {"exception": Exception("not offered")},
+    ),
     path("admin/", admin.site.urls),
     path("api/", include("apps.api.urls")),
     path("accounts/", include("allauth.urls")),

@@ -1,4 +1,4 @@
-"""Tokens: making, using and revoking them."""
+"""Tokens: making, using and revoking them; and what a person prefers."""
 
 from __future__ import annotations
 
@@ -74,3 +74,9 @@ def note_use(*, token: ApiToken, now: datetime) -> None:
 
 def revoke_token(*, token: ApiToken) -> None:
     token.delete()
+
+
+def keep_preferences(*, user: User, language: str = "", theme: str = "") -> None:
+    """Remember the choices that are given; an empty one stays as it is."""
+    wanted = {key: value for key, value in (("language", language), ("theme", theme)) if value}
+    User.objects.filter(pk=user.pk).update(**wanted)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
+
+from apps.runs.views import listing
 
 app_name = "runs"
-urlpatterns: list[URLPattern] = []
+urlpatterns: list[URLPattern] = [
+    path("", listing.run_list, name="list"),
+    path("rows/", listing.run_rows, name="rows"),
+]
