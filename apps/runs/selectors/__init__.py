@@ -1,6 +1,14 @@
 """Reads of runs: each takes the user or a run that was taken through `visible_runs`."""
 
-from apps.runs.selectors.items import ItemText, all_items, item_columns, item_page
+from apps.runs.selectors.items import (
+    ItemText,
+    all_items,
+    item_columns,
+    item_page,
+    items_csv,
+    items_jsonl,
+    ordered_columns,
+)
 from apps.runs.selectors.logs import (
     LogBlock,
     LogPage,
@@ -16,7 +24,9 @@ from apps.runs.selectors.runs import (
     RunStatus,
     attempts,
     events,
+    is_active,
     last_line,
+    rights_on,
     run_status,
     samples,
     visible_runs,
@@ -32,8 +42,11 @@ __all__ = [
     "all_items",
     "attempts",
     "events",
+    "is_active",
     "item_columns",
     "item_page",
+    "items_csv",
+    "items_jsonl",
     "last_line",
     "log_index",
     "log_page",
@@ -42,6 +55,8 @@ __all__ = [
     "log_rows_before",
     "log_text",
     "node_health",
+    "ordered_columns",
+    "rights_on",
     "run_status",
     "samples",
     "visible_runs",

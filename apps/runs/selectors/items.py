@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import NamedTuple
 
 from django.db import connection
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
+from apps.core.csv_cells import csv_lines
 from apps.runs.models import Item, Run
 
 MAX_COLUMNS = 1000
@@ -65,3 +68,17 @@ def ordered_columns(run: Run, keys: list[str]) -> list[str]:
     first = [key for key in properties if key in present] if isinstance(properties, dict) else []
     known = set(first)
     return first + [key for key in keys if key not in known]
+
+
+def items_csv(run: Run, *, for_excel: bool = False) -> Iterator[bytes]:
+    """All items as CSV that is safe to open in a spreadsheet."""
+    rows = (json.loads(item.text, parse_float=Decimal) for batch in all_items(run) for item in batch)
+    objects = (row if isinstance(row, dict) else {} for row in rows)
+    return csv_lines(item_columns(run), objects, for_excel=for_excel)
+
+
+def items_jsonl(run: Run) -> Iterator[bytes]:
+    """All items, one JSON object a line, as PostgreSQL keeps them."""
+    for batch in all_items(run):
+        for item in batch:
+            yield f"{item.text}\n".encode()
