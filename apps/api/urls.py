@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.routers import SimpleRouter
+
+from apps.api.views import NoSuchAddress
+from apps.jobs.api import JobViewSet
+from apps.runs.api import RunViewSet
+from apps.spiders.api import SpiderViewSet
 
 app_name = "api"
-urlpatterns: list[URLPattern] = []
+
+router = SimpleRouter(use_regex_path=False)
+router.register("spiders", SpiderViewSet, basename="spider")
+router.register("jobs", JobViewSet, basename="job")
+router.register("runs", RunViewSet, basename="run")
+
+# Files have no slash at their end, which is why they are not the router's.
+FILES = {"log.txt": "log_txt", "items.csv": "items_csv", "items.jsonl": "items_jsonl"}
+
+urlpatterns = [
+    path("v1/", include(router.urls)),
+    *(
+        path(f"v1/runs/<int:pk>/{file}", RunViewSet.as_view({"get": action}), name=f"run-{action}")
+        for file, action in FILES.items()
+    ),
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    # Programs get an answer in JSON for every address, also a wrong one.
+    re_path("", NoSuchAddress.as_view(), name="nowhere"),
+]

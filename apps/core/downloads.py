@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import cast
 
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
@@ -19,12 +20,13 @@ class Download(StreamingHttpResponse):
 
     def __init__(self, parts: Iterable[bytes], *, filename: str, content_type: str, attachment: bool = True) -> None:
         super().__init__(_in_chunks(parts), content_type=content_type)
-        self["Content-Disposition"] = content_disposition_header(attachment, filename)
+        self["Content-Disposition"] = str(content_disposition_header(attachment, filename))
         self["Cache-Control"] = "no-store"
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        chunks = iter(self.streaming_content)
-        while (chunk := await sync_to_async(next)(chunks, None)) is not None:
+        chunks = cast("Iterator[bytes]", self.streaming_content)
+        following = sync_to_async(lambda: next(chunks, None))
+        while (chunk := await following()) is not None:
             yield chunk
 
 

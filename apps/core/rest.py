@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
@@ -33,30 +35,61 @@ class Strict(serializers.Serializer[Any]):
     """Refuses names it does not know: a misspelt one must not be dropped in silence."""
 
     def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            known = [name for name, field in self.fields.items() if not field.read_only]
-            if unknown := [str(name) for name in data if name not in known]:
-                sentence = _("There is no such field. Known: %(known)s.") % {"known": ", ".join(known)}
-                raise ValidationError({name: [sentence] for name in unknown})
+        # A read-only name is let through, so that what was read can be sent back changed.
+        unknown = [str(name) for name in data if name not in self.fields] if isinstance(data, Mapping) else []
+        if unknown:
+            known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
+            sentence = _("There is no such field. Known: %(known)s.") % {"known": known}
+            raise ValidationError({name: [sentence] for name in unknown})
         return super().to_internal_value(data)
 
 
-class PageQuery(Strict):
-    """Where a page begins and how long it is."""
+class NumberField(serializers.FloatField):
+    """A JSON number: DRF's field would take "nan" too."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+            self.fail("invalid")
+        return float(data)
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """Every refusal has this shape."""
+
+    code = serializers.CharField(help_text="For programs.")
+    detail = serializers.CharField(help_text="A sentence, in the language of the request.")
+    fields = serializers.DictField(  # type: ignore[assignment]  # the wire says "fields", DRF's property is not used
+        child=serializers.ListField(child=serializers.CharField()), help_text="Sentences by dotted field path."
+    )
+
+
+class AnyPageQuery(Strict):
+    """How long a page is."""
 
     largest_page = 200
-    after = serializers.IntegerField(min_value=0, max_value=LARGEST_KEY, required=False)
-    limit = serializers.IntegerField(min_value=1, default=50)
+    limit = serializers.IntegerField(min_value=1, default=50, help_text="Rows a page; more than the largest is cut.")
 
     def validate_limit(self, value: int) -> int:
         """More than the largest page is no mistake: the page is as long as it may be, and `next` goes on."""
         return min(value, self.largest_page)
 
 
-class ApiViewSet(GenericViewSet[Any]):
-    """The base of our endpoints. `scope_needed` names, by action, a token scope less than `write` for a change."""
+class PageQuery(AnyPageQuery):
+    """Pages of rows with a number."""
 
-    scope_needed: Mapping[str, str] = {}
+    after = serializers.IntegerField(
+        min_value=0, max_value=LARGEST_KEY, allow_null=True, default=None, help_text="The last row seen."
+    )
+
+
+class NamePageQuery(AnyPageQuery):
+    """Pages of rows with a name."""
+
+    after = serializers.CharField(allow_null=True, default=None, help_text="The last name seen.")
+
+
+class ApiViewSet(GenericViewSet[Any]):
+    """The base of our endpoints."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -95,17 +128,21 @@ def next_address(request: Request, after: object) -> str:
     return str(replace_query_param(request.build_absolute_uri(), "after", after))
 
 
+def page_answer(row: type[serializers.BaseSerializer[Any]], rows: Iterable[Any], following: str | None) -> Response:
+    return Response({"results": [row(each).data for each in rows], "next": following})
+
+
 def page_of(row: type[serializers.BaseSerializer[Any]], name: str) -> type[serializers.Serializer[Any]]:
     """The shape of a page, for the OpenAPI description."""
     fields = {"results": row(many=True), "next": serializers.URLField(allow_null=True)}
     return type(name, (serializers.Serializer,), fields)
 
 
-def take(seen: QuerySet[AnyModel], permitted: Iterable[int] | QuerySet[AnyModel], pk: int, refusal: str) -> AnyModel:
+def take(seen: QuerySet[AnyModel], permitted: QuerySet[AnyModel], pk: int, refusal: str) -> AnyModel:
     """The object: absent when it may not be seen, refused in words when it may be seen but not acted on."""
     found = seen.filter(pk=pk).first()
     if found is None:
         raise NotFound(_("There is no such object."))
-    if isinstance(permitted, QuerySet) and not permitted.filter(pk=pk).exists():
+    if not permitted.filter(pk=pk).exists():
         raise Forbidden(refusal)
     return found
