@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.bench import idle, logs, pages, trigger
-from tests.bench.panel import Figure, Panel, panel
+from tests.bench.figures import Figure
+from tests.panel import ROOT, Panel, panel
 
 HEADER = "| what | measured | goal | reached |\n|---|---|---|---|"
 
@@ -47,6 +48,7 @@ def main() -> int:
         f"{executor} executor, {platform.machine()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}\n"
     )
     with panel(executor) as started:
+        started.manage("sync_spiders", str(ROOT / "tests" / "bench" / "spiders"))
         print(HEADER, flush=True)
         figures = measure(started)
     return 0 if all(figure.reached for figure in figures) else 1

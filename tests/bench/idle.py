@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tests.bench.panel import Figure, Panel
+from tests.bench.figures import Figure
+from tests.panel import Panel
 
 
 def _pss_bytes(pid: int) -> int:

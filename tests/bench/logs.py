@@ -11,12 +11,13 @@ from typing import Any
 import requests
 import websockets
 
-from tests.bench.panel import PASSWORD, Figure, Panel, quantile
+from tests.bench.figures import Figure, quantile
+from tests.panel import PASSWORD, Panel
 
 
 def bulk_log(panel: Panel, lines: int = 200_000) -> Figure:
     """Seconds from the last print to the last line in the store."""
-    job = panel.job("bulk log", lines=lines)
+    job = panel.job("bulk log", "meter", lines=lines)
     run = panel.wait(panel.run(job), 180)
     if run["state"] != "succeeded" or run["lines"] < lines:
         raise RuntimeError(f"bulk log: {run}")
@@ -65,7 +66,7 @@ async def _listen(panel: Panel, run: int, cookies: dict[str, str]) -> list[float
 
 def live_latency(panel: Panel, seconds: int = 10) -> list[Figure]:
     """p50 and p99 from `print()` to a websocket client at 1 000 lines a second."""
-    job = panel.job("live", lines=1000 * seconds, per_second=1000)
+    job = panel.job("live", "meter", lines=1000 * seconds, per_second=1000)
     cookies = dict(login(panel).cookies)
     late = asyncio.run(asyncio.wait_for(_listen(panel, panel.run(job), cookies), seconds + 60))
     if len(late) < 1000 * seconds:
@@ -79,7 +80,7 @@ def live_latency(panel: Panel, seconds: int = 10) -> list[Figure]:
 
 def agent_load(panel: Panel, runs: int = 20, seconds: int = 20) -> Figure:
     """Share of a core the worker takes while `runs` runs print 1 000 lines a second each."""
-    job = panel.job("load", memory_mb=64, lines=1000 * seconds, per_second=1000)
+    job = panel.job("load", "meter", limits={"memory_mb": 64}, lines=1000 * seconds, per_second=1000)
     started = [panel.run(job) for _ in range(runs)]
     worker = panel.process_with("celery", "worker")
     deadline = time.monotonic() + 60
@@ -99,7 +100,7 @@ def agent_load(panel: Panel, runs: int = 20, seconds: int = 20) -> Figure:
 
 def item_rate(panel: Panel, items: int = 200_000) -> Figure:
     """Items a second of about 300 bytes from one run into PostgreSQL, start of the spider to the last one stored."""
-    job = panel.job("items", items=items)
+    job = panel.job("items", "meter", items=items)
     run = panel.wait(panel.run(job), 180)
     if run["items"] != items:
         raise RuntimeError(f"items: {run}")

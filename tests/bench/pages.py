@@ -10,8 +10,9 @@ import time
 
 import requests
 
+from tests.bench.figures import Figure
 from tests.bench.logs import login
-from tests.bench.panel import ROOT, Figure, Panel, free_port
+from tests.panel import ROOT, Panel, free_port
 
 FILL = """
 INSERT INTO runs_run (project_id, job_id, job_name, spider_id, version_id, state, reason, detail, priority, trigger,

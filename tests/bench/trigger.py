@@ -18,7 +18,8 @@ from apps.engine.harness_copy import install_harness
 from apps.engine.settings import EngineSettings
 from apps.engine.spool import create_spools
 from apps.engine.types import MIB, Limits, RunSpec
-from tests.bench.panel import Figure, Panel, median_ms
+from tests.bench.figures import Figure, median_ms
+from tests.panel import Panel
 
 PARAMS = {"lines": 1, "per_second": 0, "line_bytes": 20, "items": 0, "item_bytes": 0}
 POLL_SECONDS = 0.0005
@@ -27,7 +28,7 @@ POLL_SECONDS = 0.0005
 def first_line(panel: Panel, runs: int = 20) -> Figure:
     """Median of `runs` pairs, one ours and one bare in turn; ours counts until the line is in the store."""
     bare = _bare_docker if panel.executor == "docker" else _bare_process
-    job = panel.job("first line", **PARAMS)
+    job = panel.job("first line", "meter", **PARAMS)
     ours: list[float] = []
     theirs: list[float] = []
     for number in range(runs + 2):

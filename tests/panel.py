@@ -1,4 +1,4 @@
-"""A whole panel started for measuring, with a small client for its API."""
+"""A whole panel in a throw-away home, with a small client for its API: for journeys, cases and benches."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import os
 import shutil
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ import requests
 
 from clawpanel.up.servers import EmbeddedPostgres, EmbeddedValkey
 
-ROOT = Path(__file__).resolve().parents[2]
-PASSWORD = "bench-password-1"
+ROOT = Path(__file__).resolve().parents[1]
+PASSWORD = "panel-password-1"
 
 
 def free_port() -> int:
@@ -33,11 +32,6 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             return port
     raise RuntimeError("no free port")
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 @dataclass
@@ -79,8 +73,16 @@ class Panel:
             raise RuntimeError(f"{path}: {answer.status_code} {answer.text[:500]}")
         return answer.json()
 
-    def job(self, name: str, spider: str = "meter", memory_mb: int = 256, **parameters: Any) -> int:
-        body = {"name": name, "spider": spider, "parameters": parameters, "limits": {"memory_mb": memory_mb}}
+    def job(
+        self,
+        name: str,
+        spider: str,
+        *,
+        limits: dict[str, Any] | None = None,
+        env: dict[str, str] | None = None,
+        **parameters: Any,
+    ) -> int:
+        body = {"name": name, "spider": spider, "parameters": parameters, "limits": limits or {}, "env": env or {}}
         return int(self.post("jobs/", body)["id"])
 
     def run(self, job: int) -> int:
@@ -94,6 +96,32 @@ class Panel:
                 return found
             time.sleep(0.1)
         raise RuntimeError(f"run {run} did not end in {seconds} s")
+
+    def until(self, run: int, state: str, seconds: float = 60) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found: dict[str, Any] = self.get(f"runs/{run}/")
+            if found["state"] == state:
+                return found
+            time.sleep(0.1)
+        raise RuntimeError(f"run {run} is {found['state']}, not {state}, after {seconds} s")
+
+    def lines(self, run: int) -> list[str]:
+        """Every stored line of a run, all levels."""
+        found: list[str] = []
+        after = 0
+        while rows := self.get(f"runs/{run}/log/", after=after, limit=1000, level=10)["results"]:
+            found += [row["text"] for row in rows]
+            after = rows[-1]["line"]
+        return found
+
+    def items(self, run: int) -> list[Any]:
+        found: list[Any] = []
+        after = 0
+        while rows := self.get(f"runs/{run}/items/", after=after, limit=500)["results"]:
+            found += [row["data"] for row in rows]
+            after = rows[-1]["seq"]
+        return found
 
     def processes(self) -> list[psutil.Process]:
         """All processes of the panel, its servers included (they are in sessions of their own)."""
@@ -110,7 +138,7 @@ class Panel:
 @contextlib.contextmanager
 def panel(executor: str, *, slots: int = 24) -> Iterator[Panel]:
     """Start a panel in a throw-away home, wait until its sample run is done, stop it afterwards."""
-    home = Path(tempfile.mkdtemp(prefix="claw-bench-"))
+    home = Path(tempfile.mkdtemp(prefix="claw-panel-"))
     home.chmod(0o755)
     port = free_port()
     environment = {
@@ -133,9 +161,8 @@ def panel(executor: str, *, slots: int = 24) -> Iterator[Panel]:
         environment["REDIS_URL"] = EmbeddedValkey(home).url
         started = Panel(home, port, executor, process, environment)
         _wait_until_ready(started)
-        token = started.manage("create_token", "admin", "--name", "bench").strip().splitlines()[-1]
+        token = started.manage("create_token", "admin", "--name", "tests").strip().splitlines()[-1]
         started.session.headers["Authorization"] = f"Token {token}"
-        started.manage("sync_spiders", str(ROOT / "tests" / "bench" / "spiders"))
         yield started
     finally:
         process.send_signal(signal.SIGINT)
@@ -156,20 +183,3 @@ def _wait_until_ready(started: Panel, seconds: float = 300) -> None:
                 return
         time.sleep(0.3)
     raise RuntimeError("the panel did not start:\n" + (started.home / "up.log").read_text()[-4000:])
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One row of the table: what was measured, the value in words, the goal, and whether it was reached."""
-
-    what: str
-    value: str
-    goal: str
-    reached: bool
-
-    def __str__(self) -> str:
-        return f"| {self.what} | {self.value} | {self.goal} | {'yes' if self.reached else '**no**'} |"
-
-
-def median_ms(seconds: Sequence[float]) -> float:
-    return statistics.median(seconds) * 1000
