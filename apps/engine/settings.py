@@ -40,6 +40,6 @@ class EngineSettings:
         """Memory where there is some, so that a secret is never written to a disk."""
         root = self.secrets_root
         if root is None:
-            shared = Path("/dev/shm")
+            shared = Path("/dev/shm")  # noqa: S108 - a private folder is made below it
             root = shared if shared.is_dir() else Path(tempfile.gettempdir())
         return root / f"claw-{self.install}" / name

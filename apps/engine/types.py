@@ -125,6 +125,9 @@ class Executor(Protocol):
     def prepare(self) -> None:
         """Make what all runs share (network, firewall, folders). Called at agent start and safe to repeat."""
 
+    def gateway(self) -> str:
+        """The address of this host that a run can reach, where the demo site must listen."""
+
     def health(self) -> EngineHealth:
         """Cheap: answers within 5 s, never raises."""
 

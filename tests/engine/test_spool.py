@@ -35,7 +35,7 @@ def expected_lines(data: bytes, rule: LineRule) -> list[bytes]:
                     end -= 1
                 else:
                     break
-            line = line[:end] + rule.mark  # noqa: PLW2901 - the shortened form is what is expected
+            line = line[:end] + rule.mark  # noqa: PLW2901
         out.append(line)
     return out
 
@@ -161,7 +161,7 @@ def test_spools_are_made_once_and_kept(tmp_path):
 
 def test_consumed_bytes_give_their_blocks_back(tmp_path):
     path = tmp_path / "out"
-    path.write_bytes(random.Random(1).randbytes(1 << 20) + b"\nend\n")  # noqa: S311 - only filler
+    path.write_bytes(random.Random(1).randbytes(1 << 20) + b"\nend\n")  # noqa: S311
     os.sync()
     before = path.stat().st_blocks
     if not punch(path, 1 << 20):

@@ -13,8 +13,8 @@ from docker.errors import APIError, DockerException
 
 from apps.engine.builder.locks import build_lock, digest_of
 from apps.engine.builder.sources import ca_bundle, pip_config, proxies
-from apps.engine.errors import BuildFailed, EngineUnavailable, ImageMissing
 from apps.engine.docker_api import BUILD_TIMEOUT_SECONDS, connect, image_details, words
+from apps.engine.errors import BuildFailed, EngineUnavailable, ImageMissing
 from apps.engine.redact import Redactor
 from apps.engine.settings import EngineSettings
 from apps.engine.types import EnvironmentSpec

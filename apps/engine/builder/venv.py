@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import uv
@@ -15,7 +15,6 @@ import uv
 from apps.engine.builder.locks import build_lock, digest_of
 from apps.engine.builder.sources import uv_environment
 from apps.engine.errors import BuildFailed
-from apps.engine.executors.layout import run_ids
 from apps.engine.redact import Redactor
 from apps.engine.settings import EngineSettings
 from apps.engine.types import EnvironmentSpec
@@ -25,43 +24,46 @@ _TIMEOUT_SECONDS = 1800
 _COMPLETE = ".complete"
 
 
-def base_interpreter() -> str:
-    """The Python that ours was made from: a run does not see the panel's own packages."""
-    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+def base_interpreters() -> Iterator[str]:
+    """The Python that ours was made from, so that a run does not see the panel's packages, then those of the system."""
+    yield os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    for path in ("/usr/local/bin/python3", "/usr/bin/python3"):
+        if Path(path).exists():
+            yield os.path.realpath(path)
 
 
 class VenvBuilder:
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
 
-    def environment(self, spec: EnvironmentSpec, say: Say, *, drop_rights: bool) -> str:
-        """The interpreter for these requirements, its virtualenv built when missing.
+    def environment(self, spec: EnvironmentSpec, say: Say, *, python: str, ids: tuple[int, int]) -> str:
+        """The interpreter for these requirements, its virtualenv built from `python` when missing.
 
-        Packages run code of strangers while they are built: with `drop_rights` not as the panel's user.
+        Packages run code of strangers while they are built: `ids` are the uid and gid they get.
         """
         if spec.is_plain:
-            return base_interpreter()
-        digest = digest_of(base_interpreter(), sys.version, spec.requirements)
+            return python
+        digest = digest_of(python, str(Path(python).stat().st_mtime_ns), spec.requirements)
         folder = self._settings.home / "venvs" / digest
-        python = folder / "bin" / "python3"
         if not (folder / _COMPLETE).exists():
             with build_lock(self._settings.home, digest, say):
                 if not (folder / _COMPLETE).exists():
-                    self._build(folder, spec, say, drop_rights)
-        return str(python)
+                    self._build(folder, spec, say, python, ids)
+        return str(folder / "bin" / "python3")
 
-    def _build(self, folder: Path, spec: EnvironmentSpec, say: Say, drop_rights: bool) -> None:
+    def _build(self, folder: Path, spec: EnvironmentSpec, say: Say, python: str, ids: tuple[int, int]) -> None:
         say("Installing the requirements into a virtualenv. This happens once per set of requirements.")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        uid, gid = run_ids(self._settings) if drop_rights else (os.geteuid(), os.getegid())
         with tempfile.TemporaryDirectory(prefix="claw-build-") as scratch:
             requirements = Path(scratch) / "requirements.txt"
             requirements.write_text(spec.requirements)
             home = Path(scratch) / "home"
             home.mkdir()
+            tool = home / "uv"
+            shutil.copy(uv.find_uv_bin(), tool)  # ours may lie where the other user may not go
             for path in (folder, Path(scratch), requirements, home):
-                os.chown(path, uid, gid)
+                os.chown(path, *ids)
             env = {
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
                 "HOME": str(home),
@@ -72,20 +74,20 @@ class VenvBuilder:
                 "UV_PYTHON_DOWNLOADS": "never",
             } | uv_environment(self._settings.pip_env)
             commands = (
-                ["venv", "--quiet", "--allow-existing", "--python", base_interpreter(), str(folder)],
+                ["venv", "--quiet", "--allow-existing", "--python", python, str(folder)],
                 ["pip", "install", "--no-cache", "--python", str(folder / "bin" / "python3"), "-r", str(requirements)],
             )
             for command in commands:
-                self._run(command, env, uid, gid, home, say)
+                self._run([str(tool), *command], env, ids, home, say)
         self._close(folder)
         say("The requirements are installed.")
 
     @staticmethod
-    def _run(command: list[str], env: dict[str, str], uid: int, gid: int, home: Path, say: Say) -> None:
+    def _run(command: list[str], env: dict[str, str], ids: tuple[int, int], home: Path, say: Say) -> None:
         redact = Redactor().redact
-        other = {"user": uid, "group": gid, "extra_groups": []} if uid != os.geteuid() else {}
+        other = {"user": ids[0], "group": ids[1], "extra_groups": []} if ids[0] != os.geteuid() else {}
         process = subprocess.Popen(
-            [uv.find_uv_bin(), *command],
+            command,
             env=env,
             cwd=home,
             stdin=subprocess.DEVNULL,

@@ -62,6 +62,12 @@ class DockerExecutor:
                 self._client = connect(self._settings.docker_url)
             return self._client
 
+    def gateway(self) -> str:
+        """Where the demo site must listen for runs to reach it: this host's address on their bridge."""
+        if not self._network.gateway:
+            self._network.ensure(self._api)
+        return self._network.gateway
+
     def prepare(self) -> None:
         (self._settings.home / "runs").mkdir(parents=True, exist_ok=True)
         self._harness_dir()

@@ -106,4 +106,4 @@ def _tmpfs(spec: RunSpec, settings: EngineSettings, volumes: Iterable[str]) -> d
     small = f"rw,nosuid,nodev,size={min(size, _VOLUME_BYTES)},mode=0700,uid={uid},gid={gid}"
     taken = {"/spider", "/claw", *PATHS.values(), "/claw/out"}
     tmpfs = {volume: small for volume in volumes if volume.rstrip("/") not in taken and volume.startswith("/")}
-    return tmpfs | {"/tmp": f"rw,nosuid,nodev,exec,size={size},mode=1777", PATHS["work"]: mine}
+    return tmpfs | {"/tmp": f"rw,nosuid,nodev,exec,size={size},mode=1777", PATHS["work"]: mine}  # noqa: S108

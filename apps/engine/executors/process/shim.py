@@ -1,0 +1,237 @@
+"""Parent of one attempt: outlives the worker and writes down how the attempt ended.
+
+Run as a script by `ProcessExecutor.start`: shim.py FOLDER READY_FD. Standard library only, nothing of the panel is
+imported. FOLDER belongs to us alone and holds order.json (what to run), pid.json (once it runs) and end.json (how it
+ended): whoever reads them later knows all there is to know.
+"""
+
+# ruff: noqa: PTH100, PTH105, PTH110, PTH118, PTH120, PTH123 - pathlib would cost half of the start
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from typing import Any
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import proc  # type: ignore[import-not-found]
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_TICK_SECONDS = 0.1
+_SHORT_TICK_SECONDS = 0.02  # while memory use is high, and right after the start
+_TREE_EVERY_TICKS = 5
+_FIRST_TICKS = 20
+_NEAR_LIMIT = 0.5
+_KILLED = 128 + signal.SIGKILL
+_CANNOT_START = 125
+_NICENESS = 5
+_OOM_SCORE = "500"
+_LEFTOVER_ROUNDS = 50
+
+# Python ignores two of them for itself, which a program started from here would inherit.
+_RESET_SIGNALS = (
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGCHLD,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Shim:
+    def __init__(self, folder: str, order: dict[str, Any]) -> None:
+        self.folder, self.order = folder, order
+        self.main = 0
+        self.status: int | None = None
+        self.oom = False
+        self.tree: list[Any] = []
+        self.victims: dict[int, int] = {}
+
+    def run(self, ready: int) -> None:
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        signal.signal(signal.SIGTERM, self.pass_on)
+        for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(ignored, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        # Blocked, so that it waits for sigtimedwait: an end between reap and sleep is not missed.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        self.order["limits"]["other_threads"] = proc.threads_of(self.order["uid"])
+        started_at = time.time()
+        self.main = os.fork()
+        if self.main == 0:
+            self.become_spider()
+        me = proc.read_stat(os.getpid())
+        self.write("pid.json", {"pid": me.pid, "started": me.started, "main": self.main, "started_at": started_at})
+        os.write(ready, b"1")
+        os.close(ready)
+        _ring(self.order["bell"])
+        self.watch()
+        self.kill_leftovers()
+        code = os.waitstatus_to_exitcode(self.status or 0)
+        code = 128 - code if code < 0 else code
+        end = {"exit_code": code, "oom_killed": self.oom, "started_at": started_at, "finished_at": time.time()}
+        self.write("end.json", end)
+        _ring(self.order["bell"])
+
+    def pass_on(self, *_: object) -> None:
+        # To the entry script alone, which tells the command: as in a container, and a handler runs once.
+        if self.status is None:
+            with contextlib.suppress(OSError):
+                os.kill(self.main, signal.SIGTERM)
+
+    def become_spider(self) -> None:
+        """In the child: give up every right and run the command. Never returns."""
+        try:
+            order = self.order
+            os.setpgid(0, 0)
+            signal.pthread_sigmask(signal.SIG_SETMASK, set())
+            for number in _RESET_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            _set_limits(order["limits"])
+            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+                file.write(_OOM_SCORE)
+            os.nice(_NICENESS)
+            os.umask(0o077)
+            if order["uid"] != os.geteuid():
+                os.setgroups([])
+                os.setresgid(order["gid"], order["gid"], order["gid"])
+                os.setresuid(order["uid"], order["uid"], order["uid"])
+            _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            os.chdir(order["cwd"])
+            os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the child must say it and end
+            with contextlib.suppress(OSError), open(order["out"], "a") as out:
+                out.write(f"The run could not be started: {error}\n")
+        finally:
+            os._exit(_CANNOT_START)
+
+    def watch(self) -> None:
+        """Until the main process has ended: reap what ends, watch memory and number of the tree."""
+        tick = 0
+        while self.status is None:
+            if tick < _FIRST_TICKS or tick % _TREE_EVERY_TICKS == 0:
+                self.tree = proc.descendants(os.getpid())
+                self.check_count()
+            near = self.check_memory()
+            self.reap()
+            tick += 1
+            if self.status is None:
+                short = near or tick < _FIRST_TICKS
+                signal.sigtimedwait({signal.SIGCHLD}, _SHORT_TICK_SECONDS if short else _TICK_SECONDS)
+
+    def reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.main:
+                self.status = status
+
+    def check_count(self) -> None:
+        """The kernel does not limit the processes of root: where we could not change the user, the newest go."""
+        extra = sorted(self.tree, key=lambda stat: stat.started)[self.order["limits"]["pids"] :]
+        for stat in extra:
+            with contextlib.suppress(OSError):
+                os.kill(stat.pid, signal.SIGKILL)
+
+    def check_memory(self) -> bool:
+        """Whether use is near the limit; over it, the largest process is killed, as the kernel does in a container."""
+        limit = self.order["limits"]["memory_bytes"]
+        used = [stat for stat in (proc.read_stat(stat.pid) for stat in self.tree) if stat is not None]
+        total = sum(stat.rss_bytes for stat in used)
+        if total <= limit * _NEAR_LIMIT:
+            return False
+        self.tree = used = proc.descendants(os.getpid())
+        total = sum(stat.rss_bytes for stat in used)
+        if total <= limit or any(self.victims.get(stat.pid) == stat.started for stat in used):
+            return True  # a victim that is still there gives its memory back in a moment
+        # Pages shared after a fork count for each process: ask for the exact shares before somebody is killed for it.
+        exact = {stat.pid: proc.proportional_bytes(stat.pid) or stat.rss_bytes for stat in used}
+        if sum(exact.values()) <= limit:
+            return True
+        victim = max(used, key=lambda stat: exact[stat.pid])
+        with contextlib.suppress(OSError):
+            os.kill(victim.pid, signal.SIGKILL)
+            self.victims[victim.pid] = victim.started
+            self.oom = True
+        return True
+
+    def kill_leftovers(self) -> None:
+        """What the command left behind: as our orphans they are all below us."""
+        for _ in range(_LEFTOVER_ROUNDS):
+            if proc.signal_tree(os.getpid(), signal.SIGKILL) == 0:
+                return
+            self.reap()
+            time.sleep(0.01)
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        path = os.path.join(self.folder, name)
+        with open(path + ".new", "w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path + ".new", path)
+
+
+def _ring(bell: str) -> None:
+    """Whoever watches this file learns that something has happened."""
+    with contextlib.suppress(OSError), open(bell, "w"):
+        pass
+
+
+def _set_limits(limits: dict[str, Any]) -> None:
+    memory = int(limits["memory_bytes"])
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, limits["output_bytes"])
+    _limit(resource.RLIMIT_NOFILE, limits["open_files"])
+    # The tree's real use is watched every 0.1 s; this stops a program that takes gigabytes between two looks.
+    _limit(resource.RLIMIT_DATA, 2 * memory + (1 << 30))
+    if limits["cpu_seconds"]:
+        _limit(resource.RLIMIT_CPU, limits["cpu_seconds"])
+    # The kernel counts all processes of the user, so those of other runs are added to what this one may have.
+    _limit(resource.RLIMIT_NPROC, limits["other_threads"] + limits["pids"])
+
+
+def _limit(which: int, value: int) -> None:
+    _, hard = resource.getrlimit(which)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(which, (value, value))
+
+
+def main() -> None:
+    folder, ready = sys.argv[1], int(sys.argv[2])
+    if os.fork():  # our caller waits for this one only: the shim itself belongs to nobody
+        os._exit(0)
+    os.setsid()
+    lock = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return  # another worker starts it
+    if any(os.path.exists(os.path.join(folder, name)) for name in ("pid.json", "end.json")):
+        return  # it was started before: never twice
+    with open(os.path.join(folder, "order.json")) as file:
+        order = json.load(file)
+    Shim(folder, order).run(ready)
+
+
+if __name__ == "__main__":
+    main()
