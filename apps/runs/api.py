@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.actors import person
+from apps.core.csv_cells import csv_lines
 from apps.core.downloads import Download
 from apps.core.rest import ApiViewSet, ErrorSerializer, checked_query, next_address, page, page_answer, take
 from apps.runs import selectors, services
@@ -157,7 +158,9 @@ class RunViewSet(ApiViewSet):
     )
     def items_csv(self, request: Request, pk: int) -> HttpResponseBase:
         run = self._take(request, pk, "export_data")
-        return Download(selectors.items_csv(run), filename=f"run-{run.pk}.csv", content_type="text/csv; charset=utf-8")
+        rows = (json.loads(item.text) for batch in selectors.all_items(run) for item in batch)
+        lines = csv_lines(selectors.item_columns(run), rows)
+        return Download(lines, filename=f"run-{run.pk}.csv", content_type="text/csv; charset=utf-8")
 
     @extend_schema(summary="Read the use of CPU and memory", parameters=[SampleQuery], responses=SamplePage)
     @action(detail=True)
