@@ -93,7 +93,7 @@ class ApiViewSet(GenericViewSet[Any]):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if "chunked" in request.headers.get("Transfer-Encoding", "") and "Content-Length" not in request.headers:
+        if "chunked" in request.headers.get("Transfer-Encoding", "") and not request.META.get("CONTENT_LENGTH"):
             raise LengthRequired
 
 

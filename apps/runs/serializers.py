@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from apps.core.rest import AnyPageQuery, PageQuery, Strict, page_of
+from apps.core.rest import LARGEST_KEY, AnyPageQuery, PageQuery, Strict, page_of
 from apps.runs import reasons
 from apps.runs.models import Run
 from apps.runs.states import Level, State, Trigger
@@ -125,7 +125,7 @@ class RunQuery(PageQuery):
     """Filters of the list of runs."""
 
     state = StatesField(required=False, help_text="One or more states with commas between them.")
-    job = serializers.IntegerField(min_value=1, required=False, help_text="The id of a job.")
+    job = serializers.IntegerField(min_value=1, max_value=LARGEST_KEY, required=False, help_text="The id of a job.")
     spider = serializers.CharField(required=False, help_text="The name of a spider.")
     since = serializers.DateTimeField(required=False, help_text="Queued at this time (ISO 8601) or later.")
 
@@ -134,7 +134,7 @@ class LogQuery(PageQuery):
     """Which lines of a log."""
 
     largest_page = 10_000
-    after = serializers.IntegerField(min_value=0, max_value=2**63 - 1, default=0, help_text="The last line seen.")
+    after = serializers.IntegerField(min_value=0, max_value=LARGEST_KEY, default=0, help_text="The last line seen.")
     limit = serializers.IntegerField(min_value=1, default=1000)
     level = LevelField(required=False, help_text="This level and above, by name or number.")
 
@@ -143,7 +143,7 @@ class ItemQuery(AnyPageQuery):
     """Which items."""
 
     largest_page = 1000
-    after = serializers.IntegerField(min_value=0, max_value=2**63 - 1, default=0, help_text="The last item seen.")
+    after = serializers.IntegerField(min_value=0, max_value=LARGEST_KEY, default=0, help_text="The last item seen.")
 
 
 class SampleQuery(Strict):
