@@ -155,15 +155,14 @@ def request_stop(*, run: Run, by: Actor, now: datetime, cause: str = "user") -> 
         "stop_requested_at": now,
         "stop_cause": cause,
     }
-    if not move(to=State.CANCELED, frm=_AT_REST, **known) and move(to=State.STOPPING, frm=_MOVING, **known):
+    stopped = move(to=State.CANCELED, frm=_AT_REST, **known)
+    if not stopped and move(to=State.STOPPING, frm=_MOVING, **known):
+        stopped = True
         enqueue("runs.wake")
-        run.refresh_from_db()
-        return
     run.refresh_from_db()
-    if run.state in TERMINAL:
-        raise RunFinished(
-            _("Run %(id)s is over already: %(state)s.") % {"id": run.pk, "state": run.get_state_display()}
-        )
+    if not stopped and run.state in TERMINAL:
+        over = {"id": run.pk, "state": run.get_state_display()}
+        raise RunFinished(_("Run %(id)s is over already: %(state)s.") % over)
 
 
 def rerun(*, run: Run, by: Actor, now: datetime, trigger: Trigger) -> Run:

@@ -1,0 +1,162 @@
+"""Keeps the machine in order: health of engine and disk, leftovers of runs that are over."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from pathlib import Path
+
+from apps.engine.errors import EngineError, EngineUnavailable
+from apps.engine.types import EngineHealth, Handle
+from apps.runs import leases, store
+from apps.runs.agent.config import MEMORY_SHARE, SLOTS_PER_CORE, AgentConfig
+from apps.runs.agent.followed import Followed
+from apps.runs.agent.station import Station
+from apps.runs.models import Run
+from apps.runs.states import TERMINAL
+
+logger = logging.getLogger(__name__)
+
+MOST_SKEW_SECONDS = 5.0
+LEFT_AFTER_SECONDS = 60.0
+
+
+def report_of(
+    config: AgentConfig, kind: str, isolated: bool, health: EngineHealth, trouble: str, warnings: tuple[str, ...]
+) -> leases.NodeReport:
+    cpus = health.cpus or 1
+    return leases.NodeReport(
+        name=config.node,
+        worker=config.worker,
+        executor=kind,
+        isolated=isolated,
+        slots=config.slots or max(1, round(cpus * SLOTS_PER_CORE)),
+        memory_bytes=int(health.memory_bytes * MEMORY_SHARE),
+        cpus=cpus,
+        engine_version=health.version,
+        demo_site=config.demo_site,
+        trouble=trouble,
+        warnings=warnings,
+    )
+
+
+class Caretaker:
+    def __init__(self, station: Station, health: EngineHealth) -> None:
+        self.station = station
+        self.health = health
+        self._prepared = False
+        self._reconcile_at = 0.0
+        self._reported: leases.NodeReport | None = None
+
+    def tick(self) -> float:
+        station = self.station
+        self._look_at_engine()
+        self._look_at_disk()
+        skew = station.skew.total_seconds()
+        far_off = abs(skew) > MOST_SKEW_SECONDS
+        station.set_trouble("clock", f"Its clock differs from the database's by {skew:.0f} s." if far_off else "")
+        if not self._prepared and "engine" not in station.troubles:
+            self._prepare()
+        self.report()
+        if self._prepared and time.monotonic() >= self._reconcile_at and "engine" not in station.troubles:
+            self.reconcile()
+            self._reconcile_at = time.monotonic() + station.config.reconcile_every
+        return station.config.care_every
+
+    def report(self) -> None:
+        """Write the node's row when something has changed."""
+        station = self.station
+        warnings = tuple(dict.fromkeys((*self.health.warnings, *station.warnings)))
+        executor = station.executor
+        report = report_of(station.config, executor.kind, executor.isolated, self.health, station.trouble, warnings)
+        if report != self._reported:
+            leases.report_node(station.node.pk, report)
+            self._reported = report
+            if not report.trouble:
+                station.work.set()
+
+    def _look_at_engine(self) -> None:
+        health = self.station.executor.health()
+        if health.ok:
+            self.health = health
+        self.station.set_trouble("engine", "" if health.ok else health.message or "The engine does not answer.")
+
+    def _look_at_disk(self) -> None:
+        runs_home = self.station.config.runs_home
+        runs_home.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(runs_home).free
+        low = free < self.station.config.free_disk
+        self.station.set_trouble("disk", f"Only {free // 2**20} MB are free on the disk for runs." if low else "")
+
+    def _prepare(self) -> None:
+        """Before the first start: what runs share, and a probe that it holds."""
+        station = self.station
+        try:
+            station.executor.prepare()
+            faults = station.executor.probe()
+        except EngineError as error:
+            station.set_trouble("start", str(error))
+            return
+        if faults and not station.config.trust_network:
+            station.set_trouble("start", " ".join(faults))
+            return
+        station.warnings = faults
+        self._prepared = True
+        station.set_trouble("start", "")
+
+    def reconcile(self) -> None:
+        """What exists on the engine but belongs to no run of ours is removed; then its files."""
+        station = self.station
+        try:
+            handles = station.executor.list(station.config.install)
+            kept = self._kept({handle.run_id for handle in handles})
+            for handle in handles:
+                if kept.get(handle.run_id) != handle.attempt:
+                    logger.info("removing %s, which belongs to no run", handle.name)
+                    self._remove(handle)
+        except EngineError as error:
+            logger.warning("reconcile: %s", error)
+        self._clear_leftovers()
+
+    def _kept(self, run_ids: set[int]) -> dict[int, int]:
+        """The attempts that have a right to exist here."""
+        # A run that is over and still followed is being cleared away at this moment.
+        rows = Run.objects.filter(pk__in=run_ids, node=self.station.node).exclude(state__in=TERMINAL)
+        kept = dict(rows.values_list("pk", "attempt"))
+        return kept | {followed.run_id: followed.attempt for followed in self.station.roster}
+
+    def _remove(self, handle: Handle) -> None:
+        self.station.executor.kill(handle)
+        self.station.executor.remove(handle)
+
+    def _clear_leftovers(self) -> None:
+        """Folders whose run is over: a worker died between its end and the clearing."""
+        for folder in self.station.config.runs_home.iterdir():
+            run, _, attempt = folder.name.partition("-")
+            if not (run.isdigit() and attempt.isdigit()) or time.time() - folder.stat().st_mtime < LEFT_AFTER_SECONDS:
+                continue
+            run_id = int(run)
+            current = Run.objects.filter(pk=run_id).exclude(state__in=TERMINAL).values_list("attempt", flat=True)
+            if self.station.roster.get(run_id) is None and int(attempt) not in current:
+                store.merge_chunks(run_id)
+                remove_folder(folder)
+
+    def clear_away(self, followed: Followed) -> None:
+        """After the end is stored: container, files, small chunks. What fails here is left to the reconciler."""
+        handle = followed.handle
+        try:
+            if handle is not None:
+                self.station.executor.remove(handle)
+        except EngineUnavailable as error:
+            logger.info("%s is removed later: %s", followed, error)
+            return
+        except EngineError as error:
+            logger.warning("%s could not be removed: %s", followed, error)
+            return
+        store.merge_chunks(followed.run_id)
+        remove_folder(followed.run_dir)
+
+
+def remove_folder(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,112 @@
+"""Takes runs from the queue and from workers that are gone, and learns what became of ours."""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import Executor as Pool
+
+from apps.engine.types import Observation, Phase
+from apps.runs import leases, queue
+from apps.runs.agent import config, starter
+from apps.runs.agent.followed import Followed, load
+from apps.runs.agent.station import Station
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 16
+
+
+class Dispatcher:
+    def __init__(self, station: Station, pool: Pool) -> None:
+        self.station = station
+        self.pool = pool
+        self._adopt_at = 0.0
+
+    def tick(self) -> float:
+        now = time.monotonic()
+        if now >= self._adopt_at:
+            self.adopt()
+            self._adopt_at = now + self.station.config.adopt_every
+        self.refresh()
+        if not self.station.trouble:
+            self.claim()
+        self.submit()
+        return self.station.config.sweep
+
+    def adopt(self) -> None:
+        """Runs of this node whose worker is gone become ours, wherever they stand."""
+        station = self.station
+        others = leases.workers_of(station.node.pk) - {station.config.worker}
+        dead = config.dead_workers(others)
+        adopted = leases.adopt(node=station.node, worker=station.config.worker, dead=dead, now=station.now())
+        for run in adopted:
+            logger.info("adopted run %s attempt %s", run.run_id, run.attempt)
+            self.follow(run.run_id, run.token, adopted=True)
+
+    def refresh(self) -> None:
+        """Stop requests and lost leases, from the database: hints may have been lost."""
+        station = self.station
+        ours = {run.run_id: run for run in leases.held(station.node.pk, station.config.worker)}
+        for followed in station.roster:
+            run = ours.pop(followed.run_id, None)
+            if run is None or run.token != followed.token:
+                # A run whose end is being stored this moment is not in the list either: the tail drops that one.
+                if not followed.is_over:
+                    logger.info("%r is not ours any more", followed)
+                    station.roster.drop(followed)
+            elif run.stop_cause and not followed.stop_cause:
+                followed.stop_cause = run.stop_cause
+                station.change.set()
+        for run in ours.values():
+            # Claimed or adopted by us, but the answer never arrived.
+            self.follow(run.run_id, run.token, adopted=True)
+
+    def claim(self) -> None:
+        station = self.station
+        claimed = queue.claim(
+            node=station.node,
+            worker=station.config.worker,
+            runs_home=station.config.runs_home,
+            now=station.now(),
+            limit=MOST_AT_ONCE,
+        )
+        for run in claimed:
+            self.follow(run.run_id, run.token, adopted=False)
+        if len(claimed) == MOST_AT_ONCE:
+            station.work.set()
+
+    def follow(self, run_id: int, token: int, *, adopted: bool) -> None:
+        followed = load(run_id, token, adopted=adopted)
+        if followed is None:
+            return
+        self.station.roster.add(followed)
+        self._submit(followed)
+        self.station.data.set()
+
+    def submit(self) -> None:
+        """Give to the starters what has neither a handle nor an end."""
+        now = time.monotonic()
+        for followed in self.station.roster:
+            if followed.is_over or followed.handle is not None:
+                continue
+            if followed.stop_cause and not followed.adopted and self._called_off(followed):
+                continue
+            if not followed.submitted and now >= followed.retry_at:
+                self._submit(followed)
+
+    def _submit(self, followed: Followed) -> None:
+        followed.submitted = True
+        self.pool.submit(starter.start, self.station, followed)
+
+    def _called_off(self, followed: Followed) -> bool:
+        """Stopped while it is built: over at once, unless the engine is just creating it."""
+        if not followed.starting.acquire(blocking=False):
+            return False
+        try:
+            if followed.handle is None:
+                followed.observation = Observation(Phase.MISSING)
+                self.station.data.set()
+            return followed.handle is None
+        finally:
+            followed.starting.release()

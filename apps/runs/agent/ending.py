@@ -1,0 +1,67 @@
+"""From what is known of an attempt that is over to the terminal state of its run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from apps.engine import outcomes
+from apps.engine.types import MIB, Observation
+from apps.runs.agent.followed import Followed
+from apps.runs.ingest import Ending
+from apps.runs.models import RunEvent
+from apps.runs.states import State
+
+_STOPPED = ("user", "stopped_by_user")
+
+
+def ending_of(followed: Followed, now: datetime) -> Ending:
+    """Called once its spools are read to their end."""
+    if followed.failure is not None:
+        return followed.failure
+    observation = followed.observation
+    if observation is None:
+        raise ValueError(f"{followed} is not over.")
+    outcome = outcomes.decide(
+        observation,
+        asked=followed.stop_cause or None,
+        killed_after_grace=followed.killed_at is not None,
+        ok_codes=followed.ok_codes,
+        output_full=followed.output_full,
+    )
+    reason = outcome.reason or ""
+    return Ending(
+        state=State(outcome.state),
+        reason=reason,
+        detail={**outcome.detail, **_facts(followed, reason)},
+        exit_code=observation.exit_code,
+        oom_killed=observation.oom_killed,
+        memory_warning=outcome.memory_warning,
+        finished_at=_finished_at(followed, observation, now),
+    )
+
+
+def _facts(followed: Followed, reason: str) -> dict[str, Any]:
+    """What the sentence of the reason needs to be exact."""
+    if reason == "oom":
+        return {"memory_mb": followed.limits.memory_bytes // MIB}
+    if reason == "run_timeout":
+        return {"seconds": followed.limits.run_seconds}
+    if reason == "start_timeout":
+        return {"seconds": followed.limits.start_seconds}
+    if reason in _STOPPED:
+        asked = RunEvent.objects.filter(run_id=followed.run_id, to_state=State.STOPPING).order_by("-pk").first()
+        return asked.detail if asked is not None else {}
+    return {}
+
+
+def _finished_at(followed: Followed, observation: Observation, now: datetime) -> datetime:
+    """The engine's word when it is plausible; never before the start, never in the future."""
+    ended = observation.finished_at or now
+    started = followed.started_at or ended
+    return max(started, min(ended, now))
+
+
+def failure(reason: str, error: str, **detail: Any) -> Ending:
+    """An attempt that never started."""
+    return Ending(State.FAILED, reason, {"error": error, **detail} if error else detail)

@@ -1,0 +1,161 @@
+"""A run that this agent follows. All that matters of it is in the database; this is what it needs at hand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from apps.engine.levels import Leveler
+from apps.engine.redact import Redactor
+from apps.engine.types import MIB, Handle, Limits, Observation
+from apps.runs.ingest import Batch, Ending, Position
+from apps.runs.models import Attempt, Run
+from apps.runs.states import PLACED
+
+
+class SpecBroken(Exception):
+    """The frozen order of a run cannot be read; the sentence says what is wrong."""
+
+
+class Followed:
+    """Fields are written by one thread each: `position` and what goes with it by the tail alone."""
+
+    def __init__(self, run: Run, attempt: Attempt, *, adopted: bool) -> None:
+        self.run_id: int = run.pk
+        self.token = run.token
+        self.attempt = run.attempt
+        self.run_dir = Path(attempt.run_dir)
+        self.month: date = run.month
+        self.dataset_id: int = run.job_id or 0
+        self.request_id = str(run.request_id)
+        self.spec: dict[str, Any] = run.spec if isinstance(run.spec, dict) else {}
+        self.limits = _limits(self.spec)
+        self.ok_codes = _ok_codes(self.spec)
+        self.started_at: datetime | None = attempt.started_at
+        self.claimed = time.monotonic()
+        self.stop_cause = run.stop_cause
+        self.adopted = adopted  # it may exist on the engine already
+
+        # Written by the tail.
+        self.leveler = Leveler()
+        self.redactor = Redactor()
+        self.stats: dict[str, Any] = run.stats or {}
+        self.output: dict[str, Any] = run.output or {}
+        self.rejected = run.items_rejected
+        self.position = position_of(run, attempt)
+        self.in_doubt = False
+        self.partial = ""
+        self.punched = [0, 0]
+        self.behind = 0
+        self.output_full = False
+        self.told_at = 0.0
+
+        # Written by starters and the observer.
+        self.handle: Handle | None = None
+        self.environment = ""
+        self.observation: Observation | None = None
+        self.failure: Ending | None = None
+        self.starting = threading.Lock()  # held while the engine creates and starts it
+        self.submitted = False
+        self.retry_at = 0.0
+        self.building = False
+        self.ready_at = self.claimed  # from here on the start limit counts
+        self.told_to_end_at: float | None = None
+        self.killed_at: float | None = None
+        self.throttled = False
+        self.deadline: float | None = None
+        self._notes: list[tuple[str, int]] = []
+
+    def __repr__(self) -> str:
+        return f"<run {self.run_id} attempt {self.attempt} token {self.token}>"
+
+    @property
+    def is_over(self) -> bool:
+        """Nobody writes to its spools any more."""
+        return self.observation is not None or self.failure is not None
+
+    def say(self, text: str, level: int) -> None:
+        """Our own line in the run's log, stored with what comes next."""
+        clean = text.encode("utf-8", "replace").decode().replace("\0", "␀")
+        self._notes += [(line, level) for line in clean.splitlines()]
+
+    @property
+    def notes(self) -> list[tuple[str, int]]:
+        return self._notes[:]
+
+    def forget_notes(self, count: int) -> None:
+        del self._notes[:count]
+
+    def set_deadline(self, now: datetime) -> None:
+        """The time limit counts by the monotonic clock: a step of the machine's clock cuts nothing short."""
+        if self.limits.run_seconds is None or self.started_at is None:
+            return
+        used = max(0.0, (now - self.started_at).total_seconds())
+        self.deadline = time.monotonic() + max(0.0, self.limits.run_seconds - used)
+
+    def stored(self, batch: Batch) -> None:
+        self.position = batch.position
+        self.rejected += batch.rejected
+        if batch.stats is not None:
+            self.stats = batch.stats
+        if batch.output is not None:
+            self.output = batch.output
+
+
+def position_of(run: Run, attempt: Attempt) -> Position:
+    return Position(
+        attempt.out_offset,
+        attempt.records_offset,
+        attempt.out_cut,
+        attempt.records_cut,
+        run.lines,
+        run.items,
+    )
+
+
+def load(run_id: int, token: int, *, adopted: bool) -> Followed | None:
+    """None when it is not ours any more."""
+    run = Run.objects.filter(pk=run_id, token=token, state__in=PLACED).first()
+    if run is None:
+        return None
+    attempt = Attempt.objects.filter(run_id=run_id, number=run.attempt).first()
+    return None if attempt is None else Followed(run, attempt, adopted=adopted)
+
+
+def reload_position(followed: Followed) -> bool:
+    """After a transaction of unknown fate: what the database has is true. False when the run is not ours any more."""
+    run = Run.objects.filter(pk=followed.run_id, token=followed.token).first()
+    attempt = Attempt.objects.filter(run_id=followed.run_id, number=followed.attempt).first()
+    if run is None or attempt is None or run.attempt != followed.attempt:
+        return False
+    followed.position = position_of(run, attempt)
+    followed.stats, followed.output, followed.rejected = run.stats, run.output, run.items_rejected
+    followed.in_doubt = False
+    return run.state in PLACED
+
+
+def _limits(spec: dict[str, Any]) -> Limits:
+    """The limits of the order; what cannot be read falls back to the defaults, and the start fails with words."""
+    given = spec.get("limits")
+    if not isinstance(given, dict):
+        return Limits()
+    plain = Limits()
+    try:
+        return Limits(
+            memory_bytes=int(given["memory_mb"]) * MIB,
+            cpus=float(given["cpus"]),
+            run_seconds=int(given["timeout_seconds"]),
+            grace_seconds=int(given["grace_seconds"]),
+            start_seconds=int(given.get("start_seconds", plain.start_seconds)),
+            output_bytes=int(given.get("output_bytes", plain.output_bytes)),
+        )
+    except (KeyError, TypeError, ValueError):
+        return plain
+
+
+def _ok_codes(spec: dict[str, Any]) -> tuple[int, ...]:
+    codes = spec.get("ok_codes", [0])
+    return tuple(code for code in codes if isinstance(code, int)) if isinstance(codes, list) else (0,)

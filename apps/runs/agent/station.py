@@ -1,0 +1,88 @@
+"""What the threads of an agent share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from apps.core.actors import Actor
+from apps.engine.types import Executor
+from apps.runs.agent.config import AgentConfig
+from apps.runs.agent.followed import Followed
+from apps.runs.models import Node
+
+# Who has heard nothing from the database for this long does nothing to a container: it may be somebody else's by now.
+ACT_WITHIN = 45.0
+
+
+class Roster:
+    """The runs this agent follows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: dict[int, Followed] = {}
+
+    def add(self, followed: Followed) -> None:
+        with self._lock:
+            self._runs[followed.run_id] = followed
+
+    def drop(self, followed: Followed) -> None:
+        """Only this very one: the run may have come back with a new token."""
+        with self._lock:
+            if self._runs.get(followed.run_id) is followed:
+                del self._runs[followed.run_id]
+
+    def get(self, run_id: int) -> Followed | None:
+        return self._runs.get(run_id)
+
+    def __iter__(self) -> Iterator[Followed]:
+        with self._lock:
+            return iter(tuple(self._runs.values()))
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+
+@dataclass
+class Station:
+    """One agent's view of its machine. `troubles` holds one sentence for each thing that forbids new starts."""
+
+    config: AgentConfig
+    executor: Executor
+    node: Node
+    roster: Roster = field(default_factory=Roster)
+    troubles: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    stop: threading.Event = field(default_factory=threading.Event)
+    data: threading.Event = field(default_factory=threading.Event)  # wakes the tail
+    work: threading.Event = field(default_factory=threading.Event)  # wakes the dispatcher
+    change: threading.Event = field(default_factory=threading.Event)  # wakes the observer
+    skew: timedelta = timedelta(0)
+    heard_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("agent", self.node.name)
+
+    def now(self) -> datetime:
+        """The database's time as far as known: one history is not written by two clocks."""
+        return timezone.now() + self.skew
+
+    @property
+    def may_act(self) -> bool:
+        return time.monotonic() - self.heard_at < ACT_WITHIN
+
+    @property
+    def trouble(self) -> str:
+        return " ".join(self.troubles.values())
+
+    def set_trouble(self, what: str, sentence: str) -> None:
+        if sentence:
+            self.troubles[what] = sentence
+        else:
+            self.troubles.pop(what, None)

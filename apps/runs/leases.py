@@ -1,0 +1,199 @@
+"""Who looks after which run. The database's clock measures all leases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from apps.core.actors import Actor
+from apps.runs.models import Attempt, Node, RunEvent
+from apps.runs.moves import move
+from apps.runs.queue import LEASE_SECONDS
+from apps.runs.states import PLACED, State
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What a worker says of its machine. `trouble` is empty, or one sentence on why nothing is started there."""
+
+    name: str
+    worker: str
+    executor: str
+    isolated: bool
+    slots: int
+    memory_bytes: int
+    cpus: float
+    engine_version: str = ""
+    demo_site: str = ""
+    trouble: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A run that is ours, as the database has it now."""
+
+    run_id: int
+    attempt: int
+    token: int
+    state: str
+    stop_cause: str
+
+
+def register(report: NodeReport, *, now: datetime) -> Node:
+    """Make or take over the node's row. Whether it is cordoned is not the worker's to say."""
+    fields = _fields(report)
+    node, _made = Node.objects.update_or_create(
+        name=report.name, defaults={**fields, "started_at": now, "heartbeat_at": now}
+    )
+    return node
+
+
+def report_node(node_id: int, report: NodeReport) -> None:
+    """Refresh what changes while a worker lives."""
+    Node.objects.filter(pk=node_id).update(**_fields(report))
+
+
+def _fields(report: NodeReport) -> dict[str, Any]:
+    return {
+        "executor": report.executor,
+        "isolated": report.isolated,
+        "slots": report.slots,
+        "memory_bytes": report.memory_bytes,
+        "cpus": report.cpus,
+        "engine_version": report.engine_version,
+        "demo_site": report.demo_site,
+        "trouble": report.trouble,
+        "warnings": list(report.warnings),
+        "worker": report.worker,
+    }
+
+
+_RENEW = f"""
+WITH alive AS (
+    UPDATE runs_node SET heartbeat_at = now() WHERE id = %s
+), locked AS MATERIALIZED (
+    SELECT id FROM runs_run WHERE node_id = %s AND worker = %s AND state = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+), renewed AS (
+    UPDATE runs_run r SET lease_until = now() + interval '{LEASE_SECONDS} seconds' FROM locked WHERE r.id = locked.id
+)
+SELECT clock_timestamp()
+"""  # noqa: S608
+
+
+def renew(node_id: int, worker: str) -> datetime:
+    """One statement keeps the node alive and all its runs ours; returns the database's time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RENEW, [node_id, node_id, worker, list(PLACED)])
+        at: datetime = cursor.fetchone()[0]
+    return at
+
+
+def held(node_id: int, worker: str) -> list[Held]:
+    """All runs of this worker."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, attempt, token, state, stop_cause FROM runs_run"
+            " WHERE node_id = %s AND worker = %s AND state = ANY(%s)",
+            [node_id, worker, list(PLACED)],
+        )
+        return [Held(*row) for row in cursor.fetchall()]
+
+
+# A lease of NULL was never renewed: its worker died between the claim and the first heartbeat.
+_ORPHANS = """
+SELECT id, attempt, token, state, stop_cause, worker FROM runs_run
+WHERE node_id = %s AND state = ANY(%s) AND (lease_until IS NULL OR lease_until < now() OR worker = ANY(%s))
+ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+
+@transaction.atomic
+def adopt(*, node: Node, worker: str, dead: Collection[str], now: datetime) -> list[Held]:
+    """Take the node's runs whose worker has gone: a new token, the same attempt."""
+    adopted = []
+    with connection.cursor() as cursor:
+        cursor.execute(_ORPHANS, [node.pk, list(PLACED), list(dead)])
+        orphans = cursor.fetchall()
+        for run_id, attempt, token, state, stop_cause, before in orphans:
+            cursor.execute(
+                "UPDATE runs_run SET token = token + 1, worker = %s, lease_until = now() + %s * interval '1 second'"
+                " WHERE id = %s",
+                [worker, LEASE_SECONDS, run_id],
+            )
+            adopted.append(Held(run_id, attempt, token + 1, state, stop_cause))
+            RunEvent.objects.create(
+                run_id=run_id,
+                at=now,
+                kind="adopted",
+                attempt=attempt,
+                detail={"from": before, "to": worker},
+                actor=str(Actor("agent", node.name)),
+            )
+    return adopted
+
+
+def workers_of(node_id: int) -> set[str]:
+    """The workers that hold a run of the node."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT worker FROM runs_run WHERE node_id = %s AND state = ANY(%s)", [node_id, list(PLACED)]
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def release(node_id: int, worker: str) -> None:
+    """The worker leaves: whoever comes may adopt at once."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH locked AS MATERIALIZED (SELECT id FROM runs_run WHERE node_id = %s AND worker = %s"
+            " AND state = ANY(%s) ORDER BY id FOR NO KEY UPDATE)"
+            " UPDATE runs_run r SET lease_until = now() FROM locked WHERE r.id = locked.id",
+            [node_id, worker, list(PLACED)],
+        )
+
+
+@transaction.atomic
+def give_back(*, run_id: int, attempt: int, token: int, now: datetime, actor: Actor, why: str) -> bool:
+    """The engine did not answer: back to the queue, the attempt is not spent."""
+    moved = move(
+        run_id=run_id,
+        to=State.QUEUED,
+        frm=(State.STARTING,),
+        now=now,
+        actor=actor,
+        token=token,
+        new_token=token + 1,
+        reason="engine_unavailable",
+        detail={"error": why},
+        node=None,
+        worker="",
+        lease_until=None,
+        attempt=attempt - 1,
+    )
+    if moved:
+        Attempt.objects.filter(run_id=run_id, number=attempt).delete()
+    return moved
+
+
+@transaction.atomic
+def mark_running(
+    *, run_id: int, attempt: int, token: int, started_at: datetime, now: datetime, actor: Actor, ref: str, env: str
+) -> bool:
+    """The attempt has started; False when somebody asked it to stop meanwhile, or it is not ours any more."""
+    Attempt.objects.filter(run_id=run_id, number=attempt, started_at=None, run__token=token).update(
+        started_at=started_at, engine_ref=ref[:200], environment=env[:300]
+    )
+    return move(
+        run_id=run_id,
+        to=State.RUNNING,
+        frm=(State.STARTING,),
+        now=now,
+        actor=actor,
+        token=token,
+        started_at=started_at,
+    )
