@@ -9,6 +9,7 @@ from channels.sessions import SessionMiddlewareStack
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "clawpanel.settings")
+os.environ.setdefault("CLAWPANEL_DATABASE_POOL", "10")
 http = get_asgi_application()
 
 from clawpanel.routing import SameOrigin, websocket  # noqa: E402 (models must be ready first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import environ
@@ -30,6 +31,7 @@ def _one_of(name: str, *choices: str) -> str:
 
 HOME = Path(env.str("CLAWPANEL_HOME", default=str(BASE_DIR / "var"))).absolute()
 DATABASE_URL = env.str("DATABASE_URL", default="")
+DATABASE_POOL = _number("CLAWPANEL_DATABASE_POOL", 0)
 REDIS_URL = env.str("REDIS_URL", default="")
 BIND = env.str("CLAWPANEL_BIND", default="127.0.0.1")
 PORT = _number("CLAWPANEL_PORT", 8000)
@@ -52,3 +54,15 @@ DEMO_PORT = _number("CLAWPANEL_DEMO_PORT", 8210)
 DEMO_SITE = env.str("CLAWPANEL_DEMO_SITE", default="")
 LOG_LEVEL = _one_of("CLAWPANEL_LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")
 SPIDER_REPO = Path(env.str("CLAWPANEL_SPIDER_REPO", default=str(BASE_DIR / "spider_repo"))).absolute()
+
+BUILD_PREFIXES = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
+BUILD_NAMES = {"http_proxy", "https_proxy", "no_proxy", "all_proxy"}
+
+
+def build_environment() -> dict[str, str]:
+    """The machine's own words on where packages come from, which the build of an environment may see."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(BUILD_PREFIXES) or name.lower() in BUILD_NAMES
+    }

@@ -47,11 +47,12 @@ CLAWPANEL_PROCESS_USER = env.PROCESS_USER
 CLAWPANEL_DEMO_PORT = env.DEMO_PORT
 CLAWPANEL_DEMO_SITE = env.DEMO_SITE
 CLAWPANEL_SPIDER_REPO = env.SPIDER_REPO
+CLAWPANEL_BUILD_ENV = env.build_environment()
 
 INSTALLED_APPS = [
-    "daphne",
     "unfold",
-    "django.contrib.admin",
+    # Without autodiscovery, which clawpanel.urls does: workers and beat need no admin pages.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -121,6 +122,7 @@ def database(url: str) -> dict[str, Any]:
     """Django's settings for a PostgreSQL URL; the host may be a percent-encoded socket folder."""
     parts = urlsplit(url)
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    pool = {"pool": {"min_size": 1, "max_size": env.DATABASE_POOL, "timeout": 10}} if env.DATABASE_POOL else {}
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "clawpanel",
@@ -130,9 +132,11 @@ def database(url: str) -> dict[str, Any]:
         or unquote(parts.netloc.rpartition("@")[2].rpartition(":")[0])
         or unquote(parts.hostname or ""),
         "PORT": parts.port or "",
-        "CONN_MAX_AGE": 60,
+        # Workers and beat keep one connection a thread. Under ASGI every request has a thread of its own, and
+        # connections kept by threads that are gone would pile up: there they come from a pool.
+        "CONN_MAX_AGE": 0 if env.DATABASE_POOL else 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5, "application_name": "clawpanel", **query},
+        "OPTIONS": {"connect_timeout": 5, "application_name": "clawpanel", **pool, **query},
     }
 
 

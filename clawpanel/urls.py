@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.defaults import page_not_found
 
+admin.autodiscover()
 # The admin has no door of its own: one place checks passwords, counts failures and will ask for a second factor.
 admin.site.login = secure_admin_login(admin.site.login)
 

@@ -49,4 +49,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     checks = health.readiness(now=timezone.now())
     ready = all(answer == health.OK for answer in checks.values())
-    return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+    response = JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+    # Not ready is an answer and no error: Django would log one for each look of whoever waits for us.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response

@@ -12,7 +12,6 @@ from typing import IO
 from urllib.parse import urlsplit
 
 import psycopg
-import redis
 
 from clawpanel.refusal import CannotStart
 
@@ -75,13 +74,3 @@ def database_answers(url: str) -> None:
         raise CannotStart(f"The database of DATABASE_URL does not answer: {reason}") from error
     if version < OLDEST_POSTGRES:
         raise CannotStart(f"PostgreSQL 14 or newer is needed; DATABASE_URL names version {version // 10000}.")
-
-
-def broker_answers(url: str) -> None:
-    """`url` is an external server's."""
-    try:
-        client = redis.Redis.from_url(url, socket_connect_timeout=5, socket_timeout=5)
-        client.ping()
-        client.close()
-    except (redis.RedisError, ValueError, OSError) as error:
-        raise CannotStart(f"The server of REDIS_URL does not answer: {str(error).strip()}") from error

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+import redis
+from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -22,6 +24,15 @@ from apps.spiders.models import Spider
 from clawpanel.refusal import CannotStart
 
 SAMPLE_SPIDER = "quotes"
+
+
+def broker_answers() -> None:
+    try:
+        client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=5, socket_timeout=5)
+        client.ping()
+        client.close()
+    except (redis.RedisError, ValueError, OSError) as error:
+        raise CannotStart(f"The server of REDIS_URL does not answer: {str(error).strip()}") from error
 
 
 def migrate(say: Callable[[str], None]) -> None:
@@ -44,6 +55,12 @@ def administrator(*, name: str, password: str) -> str:
     return "" if password else chosen
 
 
+def administrator_name(wanted: str) -> str:
+    """Who to sign in as: the wanted name when there is such a superuser, else the oldest."""
+    admins = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
+    return wanted if admins.filter(username=wanted).exists() else str(admins.values_list("username", flat=True)[0])
+
+
 def register_spiders(*, folder: Path, now: datetime, say: Callable[[str], None]) -> None:
     """Faults are warnings: a broken spider does not keep the others from being used."""
     report = spiders.sync_registry(folder=folder, now=now)
@@ -51,7 +68,7 @@ def register_spiders(*, folder: Path, now: datetime, say: Callable[[str], None])
         say(f"{fault}")
 
 
-def make_sample_run(*, admin_name: str, now: datetime) -> Run | None:
+def make_sample_run(*, now: datetime) -> Run | None:
     """In a panel that never had a job: one sample job, run once, so that there is something to look at."""
     if Job.objects.exists() or Run.objects.exists():
         return None

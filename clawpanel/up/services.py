@@ -31,8 +31,18 @@ def environment(**more: str) -> dict[str, str]:
     }
 
 
+def celery_environment(**more: str) -> dict[str, str]:
+    """Without Django's checks, which would load all pages and the API into a process that has none."""
+    return environment(CELERY_SKIP_CHECKS="1", **more)
+
+
 def demo(address: str) -> Service:
     return Service("demo", (sys.executable, str(DEMO_SERVER), "--bind", address), environment(), env.BASE_DIR, 2)
+
+
+def preparation(result: Path) -> Service:
+    command = (sys.executable, str(env.BASE_DIR / "manage.py"), "up_prepare", str(result))
+    return Service("up", command, environment(), env.BASE_DIR)
 
 
 def web() -> Service:
@@ -41,15 +51,16 @@ def web() -> Service:
     return Service("web", command, environment(), env.BASE_DIR)
 
 
-def worker(demo_site: str) -> Service:
+def worker(demo_site: str, executor: str) -> Service:
     command = [sys.executable, "-m", "celery", "--quiet", "--app", "clawpanel", "worker", "--pool", "threads"]
     command += ["--concurrency", str(WORKER_THREADS), "--queues", f"control,node.{node_name()}"]
     command += ["--hostname", f"worker@{node_name()}", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
-    more = {"CLAWPANEL_DEMO_SITE": demo_site} if demo_site else {}
-    return Service("worker", command, environment(**more), env.BASE_DIR)
+    # What was decided once holds until the next start: the worker is not to choose anew when it is restarted.
+    more = {"CLAWPANEL_DEMO_SITE": demo_site, "CLAWPANEL_EXECUTOR": executor}
+    return Service("worker", command, celery_environment(**more), env.BASE_DIR)
 
 
 def beat(home: Path) -> Service:
     command = [sys.executable, "-m", "celery", "--quiet", "--app", "clawpanel", "beat", "--loglevel", "WARNING"]
     command += ["--pidfile", "", "--schedule", str(home / "beat")]
-    return Service("beat", command, environment(), env.BASE_DIR)
+    return Service("beat", command, celery_environment(), env.BASE_DIR)

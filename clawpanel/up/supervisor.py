@@ -104,6 +104,20 @@ class Supervisor:
         self._children.append(child)
         self._start(child)
 
+    def run_once(self, service: Service) -> int:
+        """Run something that ends, show its lines, return its code. A stop asked meanwhile ends it."""
+        child = _Child(service)
+        self._start(child, remember=False)
+        process = child.process
+        asked = False
+        while process is not None and process.poll() is None:
+            self.pump(0.2)
+            if self.stopping and not asked:
+                asked = True
+                process.terminate()
+        self._drain(child)
+        return process.returncode if process is not None else 1
+
     def run_until_stopped(self) -> None:
         while not self.stopping:
             self.pump(None)
@@ -133,7 +147,7 @@ class Supervisor:
             if child.process is None and time.monotonic() >= child.start_at:
                 self._start(child)
 
-    def _start(self, child: _Child) -> None:
+    def _start(self, child: _Child, *, remember: bool = True) -> None:
         child.start_at = 0.0
         child.process = subprocess.Popen(
             list(child.service.command),
@@ -149,11 +163,13 @@ class Supervisor:
         if child.process.stdout is not None:
             os.set_blocking(child.process.stdout.fileno(), False)
             self._selector.register(child.process.stdout, selectors.EVENT_READ, child)
-        self._remember()
+        if remember:
+            self._remember()
 
     def _remember(self) -> None:
-        parts = [*self._servers, *self._children]
-        processes.remember(self._home, {part.name: part.process.pid for part in parts if part.process is not None})
+        named = [(server.name, server.process) for server in self._servers]
+        named += [(child.name, child.process) for child in self._children]
+        processes.remember(self._home, {name: process.pid for name, process in named if process is not None})
 
     def _read(self, child: _Child) -> None:
         stream = child.process.stdout if child.process else None
