@@ -9,7 +9,7 @@ from typing import Any
 
 BOM = b"\xef\xbb\xbf"
 # Also in their full-width forms: East Asian spreadsheets take those as well.
-_FORMULA_STARTS = frozenset("=+-@＝＋－＠")
+_FORMULA_STARTS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
 # The semicolon too: where it is the list separator, a spreadsheet would cut an unquoted cell there.
 _QUOTED_FOR = frozenset(',;"\n\r')
 

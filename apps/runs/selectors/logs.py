@@ -25,13 +25,13 @@ _SPARSE = 8
 _INDEX = """
 SELECT min(first_line), max(last_line),
        sum((levels->>0)::bigint)::bigint, sum((levels->>1)::bigint)::bigint, sum((levels->>2)::bigint)::bigint,
-       sum((levels->>3)::bigint)::bigint, sum((levels->>4)::bigint)::bigint
+       sum((levels->>3)::bigint)::bigint, sum((levels->>4)::bigint)::bigint, sum(raw_bytes)::bigint
 FROM runs_logchunk WHERE month = %s AND run_id = %s GROUP BY first_line / %s ORDER BY 1
 """
 
 
 class LogBlock(NamedTuple):
-    """A stretch of the log with its number of lines by level: enough to place any line in a filtered view."""
+    """A stretch of the log with its lines by level: enough to place any line in a filtered view."""
 
     first: int
     last: int
@@ -40,6 +40,7 @@ class LogBlock(NamedTuple):
     warning: int
     error: int
     critical: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
