@@ -12,6 +12,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "clawpanel.settings")
 os.environ.setdefault("CLAWPANEL_DATABASE_POOL", "10")
 http = get_asgi_application()
 
+from clawpanel import pacing  # noqa: E402
 from clawpanel.routing import SameOrigin, websocket  # noqa: E402 (models must be ready first)
 
+pacing.install()
 application = ProtocolTypeRouter({"http": http, "websocket": SameOrigin(SessionMiddlewareStack(websocket))})

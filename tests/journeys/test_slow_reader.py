@@ -1,0 +1,62 @@
+"""A download to a client that hardly reads costs no memory."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.panel import free_port
+
+APPLICATION = """
+from clawpanel import pacing
+
+pacing.install()
+
+
+async def application(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(3000):
+        await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+"""
+
+
+def peak_megabytes(pid: int) -> int:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found
+    return int(found[1]) // 1024
+
+
+def connect(port: int, seconds: float = 20) -> socket.socket:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_a_reader_that_stands_still_holds_up_the_download_not_the_server(tmp_path):
+    (tmp_path / "endless.py").write_text(APPLICATION)
+    port = free_port()
+    command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "endless:application"]
+    root = str(Path(__file__).parents[2])
+    server = subprocess.Popen(command, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{root}"})
+    try:
+        with connect(port) as reader:
+            reader.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert reader.recv(1000).startswith(b"HTTP/1.1 200")
+            time.sleep(1.5)
+            assert peak_megabytes(server.pid) < 120
+            received = 0
+            while received < 3000 * 65536:
+                received += len(reader.recv(1 << 20))
+        assert peak_megabytes(server.pid) < 120
+    finally:
+        server.terminate()
+        server.wait(10)
