@@ -21,11 +21,12 @@
     if (fetching) { again = true; ids.forEach((id) => waiting.add(id)); return; }
     fetching = true;
     try {
-      const query = new URLSearchParams(location.search);
+      const [address, own] = list.dataset.rows.split("?");
+      const query = new URLSearchParams(own ?? location.search);
       query.delete("after");
       query.set("ids", ids.filter(row).join(","));
       if (list.hasAttribute("data-top")) query.set("newest", list.dataset.newest);
-      const answer = await fetch(`${list.dataset.rows}?${query}`, { headers: { "X-Requested-With": "XMLHttpRequest" }, redirect: "error" });
+      const answer = await fetch(`${address}?${query}`, { headers: { "X-Requested-With": "XMLHttpRequest" }, redirect: "error" });
       if (!answer.ok) return;
       showNew(Number(answer.headers.get("X-New-Runs") || 0));
       const holder = document.createElement("template");

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from apps.jobs.views import editing, running, showing
 
 app_name = "jobs"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", showing.job_list, name="list"),
+    path("new/", editing.create, name="create"),
+    path("parameters/", editing.parameters, name="parameters"),
+    path("<int:pk>/", showing.job_detail, name="detail"),
+    path("<int:pk>/edit/", editing.edit, name="edit"),
+    path("<int:pk>/delete/", editing.delete, name="delete"),
+    path("<int:pk>/run/", running.run, name="run"),
+]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from apps.spiders import views
 
 app_name = "spiders"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.spider_list, name="list"),
+    path("<slug:name>/", views.spider_detail, name="detail"),
+]

@@ -1,0 +1,175 @@
+"""Making, changing and deleting jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.rights import can
+from apps.core.actors import person
+from apps.core.errors import PanelError
+from apps.core.schema_forms import SchemaForm
+from apps.jobs import selectors, services
+from apps.jobs.forms import JobForm, default_values, prefilled
+from apps.jobs.models import Job
+from apps.jobs.views.form_page import JobPageForm
+from apps.runs.states import Trigger
+from apps.spiders.models import Spider
+
+
+def schema_of(spider: Spider) -> dict[str, Any]:
+    return spider.current_version.parameter_schema if spider.current_version else {}
+
+
+def _chosen(spiders: list[Spider], name: str) -> Spider | None:
+    """The named spider; one that is not there or not theirs to use is 404."""
+    if not name:
+        return None
+    spider = next((each for each in spiders if each.name == name), None)
+    if spider is None:
+        raise Http404
+    return spider
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    spiders = [each for each in selectors.spiders_for_jobs(request.user) if each.current_version]
+    if not spiders:
+        raise PermissionDenied
+    asked = request.POST if request.method == "POST" else request.GET
+    spider = _chosen(spiders, asked.get("spider", ""))
+    page = None
+    if spider and request.method == "POST" and "choose" not in request.POST:
+        page = JobPageForm(SchemaForm(schema_of(spider), data=request.POST), JobForm(request.POST, spider=spider))
+        if page.is_valid():
+            answer = _saved(request, page, spider=spider)
+            if answer:
+                return answer
+    elif spider:
+        page = _fresh(request, spiders, spider)
+    context = {**_form_context(request, spider, page), "spiders": spiders}
+    return render(request, "jobs/form.html", context, status=422 if page and page.wrong else 200)
+
+
+def _fresh(request: HttpRequest, spiders: list[Spider], spider: Spider) -> JobPageForm:
+    """The form as it opens: with what the address says, or what was typed before another spider was chosen."""
+    schema = schema_of(spider)
+    before = next((each for each in spiders if each.name == request.POST.get("shown_spider")), None)
+    if request.method == "POST" and before is not None:
+        initial = _kept_parameters(request.POST, before, spider)
+        return JobPageForm(
+            SchemaForm(schema, initial=initial),
+            JobForm(spider=spider, initial=_kept_fields(request.POST, before, spider)),
+        )
+    initial = prefilled(request.GET, schema)
+    return JobPageForm(SchemaForm(schema, initial=initial), JobForm(spider=spider))
+
+
+def _kept_parameters(data: QueryDict, before: Spider, spider: Spider) -> dict[str, Any]:
+    """Values of parameters that both spiders have, unless they are only the other one's defaults."""
+    old, new = schema_of(before).get("properties") or {}, schema_of(spider).get("properties") or {}
+    typed = SchemaForm(schema_of(before), data=data)
+    typed.is_valid()
+    return {
+        name: value
+        for name, value in typed.parameters.items()
+        if name in new and value != (old.get(name) or {}).get("default")
+    }
+
+
+def _kept_fields(data: QueryDict, before: Spider, spider: Spider) -> dict[str, Any]:
+    """Name and limits the person has changed; the others become the new spider's."""
+    old = default_values(before)
+    changed = {name: data[name] for name, value in old.items() if name in data and data[name] != str(value)}
+    env = {"env": data["env"]} if data.get("env") else {}
+    return {**default_values(spider), **changed, **env}
+
+
+def _form_context(request: HttpRequest, spider: Spider | None, page: JobPageForm | None) -> dict[str, Any]:
+    return {
+        "spider": spider,
+        "page": page,
+        "can_run": spider is not None and can(request.user, "run", spider),
+    }
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "POST"])
+def parameters(request: HttpRequest) -> HttpResponse:
+    """What changes in the form when another spider is chosen; by POST, as it carries what was typed."""
+    spiders = [each for each in selectors.spiders_for_jobs(request.user) if each.current_version]
+    asked = request.POST if request.method == "POST" else request.GET
+    spider = _chosen(spiders, asked.get("spider", ""))
+    if spider is None:
+        raise Http404
+    page = _fresh(request, spiders, spider)
+    return render(request, "jobs/_form_rest.html", _form_context(request, spider, page))
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    job = get_object_or_404(selectors.visible_jobs(request.user, "edit"), pk=pk)
+    version = selectors.version_of(job)
+    schema = version.parameter_schema if version else {}
+    if request.method == "POST":
+        page = JobPageForm(
+            SchemaForm(schema, data=request.POST, secrets_set=job.secrets),
+            JobForm(request.POST, spider=job.spider, job=job),
+        )
+        if page.is_valid():
+            answer = _saved(request, page, job=job)
+            if answer:
+                return answer
+    else:
+        page = JobPageForm(
+            SchemaForm(schema, initial=job.parameters, secrets_set=job.secrets), JobForm(spider=job.spider, job=job)
+        )
+    context = {**_form_context(request, job.spider, page), "job": job, "can_run": can(request.user, "run", job)}
+    return render(request, "jobs/form.html", context, status=422 if page.wrong else 200)
+
+
+def _saved(
+    request: HttpRequest, page: JobPageForm, *, spider: Spider | None = None, job: Job | None = None
+) -> HttpResponse | None:
+    """Where to go after saving, or nothing when it was refused; the form then says why."""
+    assert page.job is not None  # noqa: S101 (for the type checker: both callers give one)
+    now, user = timezone.now(), request.user
+    changes = {**page.job.changes, "parameters": page.parameters.parameters, "secrets": page.secrets}
+    try:
+        if job is not None:
+            job = services.update_job(job=job, by=user, now=now, **changes)
+        else:
+            job = services.create_job(by=user, now=now, spider=spider, **changes)
+    except PanelError as error:
+        page.take(error)
+        return None
+    if "run" in request.POST and can(user, "run", job):
+        # Two calls on purpose: when the run is refused the job stays saved, and the message says why.
+        run, _new = services.run_job(job=job, by=person(user), now=now, trigger=Trigger.MANUAL)
+        return redirect("runs:detail", run.pk)
+    messages.success(request, _("Job “%(name)s” is saved.") % {"name": job.name})
+    return redirect("jobs:detail", job.pk)
+
+
+@login_required
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    job = get_object_or_404(selectors.visible_jobs(request.user, "edit"), pk=pk)
+    name = job.name
+    services.delete_job(job=job, by=request.user, now=timezone.now())
+    messages.success(request, _("Job “%(name)s” is deleted. Its runs are kept.") % {"name": name})
+    return redirect("jobs:list")

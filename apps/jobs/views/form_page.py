@@ -1,0 +1,47 @@
+"""The two forms of a job page as one: what every job has, and the spider's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.core.errors import PanelError
+from apps.core.schema_forms import SchemaForm
+from apps.jobs.forms import JobForm
+
+
+@dataclass(slots=True)
+class JobPageForm:
+    """`job` is missing where only parameters are asked for."""
+
+    parameters: SchemaForm
+    job: JobForm | None = None
+    refused: list[str] = field(default_factory=list)
+
+    def is_valid(self) -> bool:
+        """Both are always checked: a person wants to see all faults at once."""
+        answers = [self.parameters.is_valid(), self.job is None or self.job.is_valid()]
+        return all(answers)
+
+    @property
+    def secrets(self) -> dict[str, str | None]:
+        return {**self.parameters.secrets, **dict.fromkeys(self.parameters.cleared)}
+
+    def take(self, error: PanelError) -> None:
+        """Put each sentence of a refusal at its field."""
+        self.refused.append(error.message)
+        for name, sentences in error.fields.items():
+            for sentence in sentences:
+                if self.job is not None and name in self.job.fields:
+                    self.job.add_error(name, sentence)
+                    self.job.fields[name].widget.attrs["class"] += " is-invalid"
+                else:
+                    path = name.removeprefix("parameters.")
+                    self.parameters.errors.setdefault(path, []).append(sentence)
+
+    @property
+    def wrong_limits(self) -> bool:
+        return self.job is not None and any(name not in ("name", "version") for name in self.job.errors)
+
+    @property
+    def wrong(self) -> bool:
+        return bool(self.refused or self.parameters.errors or (self.job is not None and self.job.errors))
