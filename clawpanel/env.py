@@ -5,55 +5,59 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import environ
-
 from clawpanel.refusal import CannotStart
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
+
+def _text(name: str, default: str = "") -> str:
+    """Set but empty counts as not set: that is what compose makes of a variable nobody gave."""
+    return os.environ.get(name, "") or default
+
+
+def _list(name: str) -> list[str]:
+    return [part.strip() for part in _text(name).split(",") if part.strip()]
 
 
 def _number(name: str, default: int) -> int:
     try:
-        return int(env.str(name, default=str(default)))
+        return int(_text(name, str(default)))
     except ValueError as error:
-        raise CannotStart(f"{name} must be a whole number, not {env.str(name)!r}.") from error
+        raise CannotStart(f"{name} must be a whole number, not {_text(name)!r}.") from error
 
 
 def _one_of(name: str, *choices: str) -> str:
     """The first choice is the default."""
-    value = env.str(name, default=choices[0]) or choices[0]
+    value = _text(name, choices[0])
     if value not in choices:
         raise CannotStart(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
     return value
 
 
-HOME = Path(env.str("CLAWPANEL_HOME", default=str(BASE_DIR / "var"))).absolute()
-DATABASE_URL = env.str("DATABASE_URL", default="")
+HOME = Path(_text("CLAWPANEL_HOME") or BASE_DIR / "var").absolute()
+DATABASE_URL = _text("DATABASE_URL")
 DATABASE_POOL = _number("CLAWPANEL_DATABASE_POOL", 0)
-REDIS_URL = env.str("REDIS_URL", default="")
-BIND = env.str("CLAWPANEL_BIND", default="127.0.0.1")
+REDIS_URL = _text("REDIS_URL")
+BIND = _text("CLAWPANEL_BIND", "127.0.0.1")
 PORT = _number("CLAWPANEL_PORT", 8000)
-PUBLIC_URL = env.str("CLAWPANEL_URL", default="")
-ALLOWED_HOSTS = env.list("CLAWPANEL_ALLOWED_HOSTS", default=[])
-DEBUG = env.bool("CLAWPANEL_DEBUG", default=False)
-SECRET_KEY = env.str("CLAWPANEL_SECRET_KEY", default="")
-ENCRYPTION_KEYS = env.list("CLAWPANEL_ENCRYPTION_KEYS", default=[])
-ADMIN_PASSWORD = env.str("CLAWPANEL_ADMIN_PASSWORD", default="")
-ADMIN_USER = env.str("CLAWPANEL_ADMIN_USER", default="admin")
+PUBLIC_URL = _text("CLAWPANEL_URL")
+ALLOWED_HOSTS = _list("CLAWPANEL_ALLOWED_HOSTS")
+DEBUG = _one_of("CLAWPANEL_DEBUG", "0", "1") == "1"
+SECRET_KEY = _text("CLAWPANEL_SECRET_KEY")
+ENCRYPTION_KEYS = _list("CLAWPANEL_ENCRYPTION_KEYS")
+ADMIN_PASSWORD = _text("CLAWPANEL_ADMIN_PASSWORD")
+ADMIN_USER = _text("CLAWPANEL_ADMIN_USER", "admin")
 EXECUTOR = _one_of("CLAWPANEL_EXECUTOR", "auto", "docker", "process")
-INSTALL = env.str("CLAWPANEL_INSTALL", default="")
-NODE = env.str("CLAWPANEL_NODE", default="")
+INSTALL = _text("CLAWPANEL_INSTALL")
+NODE = _text("CLAWPANEL_NODE")
 NODE_SLOTS = _number("CLAWPANEL_NODE_SLOTS", 0)
-DOCKER_URL = env.str("DOCKER_HOST", default="")
-RUNNER_BASE = env.str("CLAWPANEL_RUNNER_BASE", default="")
-ISOLATION = env.str("CLAWPANEL_ISOLATION", default="")
-PROCESS_USER = env.str("CLAWPANEL_PROCESS_USER", default="")
+DOCKER_URL = _text("DOCKER_HOST")
+RUNNER_BASE = _text("CLAWPANEL_RUNNER_BASE")
+ISOLATION = _text("CLAWPANEL_ISOLATION")
 DEMO_PORT = _number("CLAWPANEL_DEMO_PORT", 8210)
-DEMO_SITE = env.str("CLAWPANEL_DEMO_SITE", default="")
+DEMO_SITE = _text("CLAWPANEL_DEMO_SITE")
 LOG_LEVEL = _one_of("CLAWPANEL_LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")
-SPIDER_REPO = Path(env.str("CLAWPANEL_SPIDER_REPO", default=str(BASE_DIR / "spider_repo"))).absolute()
+SPIDER_REPO = Path(_text("CLAWPANEL_SPIDER_REPO") or BASE_DIR / "spider_repo").absolute()
 
 BUILD_PREFIXES = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
 BUILD_NAMES = {"http_proxy", "https_proxy", "no_proxy", "all_proxy"}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from apps.engine import registry
 from apps.engine.errors import EngineError
-from apps.engine.settings import EngineSettings
 from apps.engine.types import EnvironmentSpec
-from clawpanel import env, keys
+from apps.runs.agent.engine import engine_settings
+from clawpanel import env
 from clawpanel.refusal import CannotStart
 
 
@@ -24,16 +24,8 @@ class Choice:
 
 def choose(say: Callable[[str], None]) -> Choice:
     """Choose, make what runs share, and build the image when it is missing; `say` shows the progress."""
-    settings = EngineSettings(
-        install=keys.install_name(),
-        home=env.HOME,
-        docker_url=env.DOCKER_URL,
-        runner_base=env.RUNNER_BASE,
-        demo_address=f":{env.DEMO_PORT}",
-        pip_env=env.build_environment(),
-    )
     try:
-        executor, why = registry.choose(env.EXECUTOR, settings, say)
+        executor, why = registry.choose(env.EXECUTOR, engine_settings(), say)
         executor.prepare()
         executor.environment(EnvironmentSpec(), say)
         return Choice(executor.kind, why, executor.gateway())

@@ -41,7 +41,7 @@ def demo(address: str) -> Service:
 
 
 def preparation(result: Path) -> Service:
-    command = (sys.executable, str(env.BASE_DIR / "manage.py"), "up_prepare", str(result))
+    command = (sys.executable, str(env.BASE_DIR / "manage.py"), "prepare", "--result", str(result))
     return Service("up", command, environment(), env.BASE_DIR)
 
 
