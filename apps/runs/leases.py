@@ -152,7 +152,7 @@ def release(node_id: int, worker: str) -> None:
         cursor.execute(
             "WITH locked AS MATERIALIZED (SELECT id FROM runs_run WHERE node_id = %s AND worker = %s"
             " AND state = ANY(%s) ORDER BY id FOR NO KEY UPDATE)"
-            " UPDATE runs_run r SET lease_until = now() FROM locked WHERE r.id = locked.id",
+            " UPDATE runs_run r SET lease_until = now() - interval '1 second' FROM locked WHERE r.id = locked.id",
             [node_id, worker, list(PLACED)],
         )
 

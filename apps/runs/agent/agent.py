@@ -116,5 +116,3 @@ class Agent:
             leases.release(station.node.pk, self.config.worker)
         except Error as error:
             logger.warning("leases run out by themselves: %s", error)
-        finally:
-            connection.close()

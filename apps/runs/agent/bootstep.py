@@ -7,6 +7,7 @@ from typing import Any
 
 from celery import bootsteps
 from django.conf import settings
+from django.db import connection
 
 from apps.runs.agent.agent import Agent
 from apps.runs.agent.config import from_settings
@@ -34,5 +35,6 @@ class AgentStep(bootsteps.StartStopStep):
         if self.agent is not None:
             self.agent.leave()
             self.agent = None
+            connection.close()
 
     terminate = stop

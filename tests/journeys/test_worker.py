@@ -1,0 +1,54 @@
+"""Workers die, are told to leave, and come back; runs do not notice."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from apps.runs.states import TERMINAL
+from tests.apps.runs.agent.rig import items, lines
+from tests.journeys.worker import SLOW, Bench, bench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def panel() -> Iterator[Bench]:
+    with bench() as made:
+        yield made
+
+
+def is_over(run: object) -> bool:
+    return run.state in TERMINAL  # type: ignore[attr-defined]
+
+
+def test_a_worker_runs_a_spider_from_request_to_end(panel: Bench) -> None:
+    panel.start_worker()
+    run = panel.request(SLOW, "100", "1000", "10", "0")
+    panel.wait(run, is_over)
+    assert (run.state, run.lines, run.items) == ("succeeded", 100, 10)
+    assert lines(run) == [f"line {number}" for number in range(1, 101)]
+    assert items(run) == [{"n": number} for number in range(1, 11)]
+    panel.wait(run, lambda _run: not any((panel.home / "runs").iterdir()))
+
+
+@pytest.mark.parametrize("how", ["kill -9", "SIGTERM"])
+def test_a_run_goes_on_without_its_worker_and_nothing_is_lost_or_doubled(panel: Bench, how: str) -> None:
+    worker = panel.start_worker()
+    run = panel.request(SLOW, "1500", "200", "10", "0")
+    panel.wait(run, lambda run: run.lines > 200)
+    if how == "kill -9":
+        panel.kill_worker()
+    else:
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(10)
+    run.refresh_from_db()
+    assert run.state == "running"
+    panel.start_worker()
+    panel.wait(run, is_over)
+    assert run.state == "succeeded", panel.log()[-3000:]
+    assert lines(run) == [f"line {number}" for number in range(1, 1501)]
+    assert items(run) == [{"n": number} for number in range(1, 151)]
+    assert (run.attempt, run.token) == (1, 2)
