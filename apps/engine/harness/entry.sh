@@ -23,6 +23,13 @@ pass_on() {
     [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
 }
 
+is_running() {
+    read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+    case $stat in *') Z '*) return 1 ;; esac
+}
+
+nap() { sleep "$1" 2>/dev/null || sleep 1; }
+
 if ! true >>"$out"; then
     echo "entry.sh: cannot append to $out" >&2
     exit 125
@@ -44,8 +51,6 @@ if ! mkfifo -m 600 "$fifo"; then
     exit 125
 fi
 
-trap pass_on TERM INT
-
 # A signal to the whole process group must not take the reader away from the command that still writes.
 (trap '' TERM INT HUP && exec cat) <"$fifo" >>"$out" &
 reader=$!
@@ -54,7 +59,8 @@ rm -f "$fifo"
 (exec "$@") >&4 2>&4 4>&- &
 child=$!
 exec 4>&-
-[ -z "$caught" ] || kill -TERM "$child" 2>/dev/null
+# Only now: a shell just forked loses a signal for which its parent has a trap. Until here TERM simply ends us.
+trap pass_on TERM INT
 
 wait "$child"
 code=$?
@@ -66,21 +72,25 @@ while [ -n "$caught" ]; do # a trap cuts `wait` short; 127 says that the first a
 done
 child=''
 
-(
-    trap 'kill $! 2>/dev/null; exit' TERM
-    sleep 3 >/dev/null 2>&1 &
-    wait $!
-    say 'Processes left behind by the command were still writing after 3 s; the log ends here.'
-    kill -KILL "$reader" 2>/dev/null
-) &
-timer=$!
+# A timer process would have to be killed in turn, and a shell just forked can lose that signal: so look and sleep.
+looks=0
+while is_running "$reader"; do
+    looks=$((looks + 1))
+    if [ "$looks" -le 5 ]; then
+        nap 0.002
+    elif [ "$looks" -le 65 ]; then
+        nap 0.05
+    else
+        say 'Processes left behind by the command were still writing after 3 s; the log ends here.'
+        kill -KILL "$reader" 2>/dev/null
+        break
+    fi
+done
 wait "$reader"
 written=$?
-kill -TERM "$timer" 2>/dev/null
-
 case $written in
-    0 | 137 | 143 | 130) ;; # read to the end, cut off by the timer, or told again to stop
-    153) code=153 ;;  # SIGXFSZ
+    0 | 137 | 143 | 130) ;; # read to the end, cut off above, or told again to stop
+    153) code=153 ;;        # SIGXFSZ
     *) [ "$code" -ne 0 ] || code=74 ;;
 esac
 exit "$code"
