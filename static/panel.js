@@ -19,7 +19,7 @@
       each.textContent = spell((Date.now() - Date.parse(each.dataset.since)) / 1000);
     }
   };
-  const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "short" });
+  const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "long" });
   const age = () => {
     for (const each of document.querySelectorAll("time[data-ago]")) {
       const seconds = (Date.now() - Date.parse(each.dateTime)) / 1000;

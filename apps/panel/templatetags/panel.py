@@ -89,7 +89,7 @@ def _spell_age(seconds: float) -> str:
         return _("just now")
     minutes, hours, days = int(seconds // 60), int(seconds // 3600), int(seconds // 86400)
     if hours < 1:
-        return ngettext("%(n)d min ago", "%(n)d min ago", minutes) % {"n": minutes}
+        return ngettext("%(n)d minute ago", "%(n)d minutes ago", minutes) % {"n": minutes}
     if days < 1:
         return ngettext("%(n)d hour ago", "%(n)d hours ago", hours) % {"n": hours}
     return ngettext("%(n)d day ago", "%(n)d days ago", days) % {"n": days}
