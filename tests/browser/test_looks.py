@@ -1,0 +1,70 @@
+"""Every page in both themes, both languages and both widths: nothing sticks out and the browser has no complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import DESKTOP, PHONE, OpenPage
+from tests.browser.gallery import furnish
+
+pytestmark = pytest.mark.browser
+
+LOOKS = (
+    ("light", "en", DESKTOP),
+    ("dark", "zh-hans", DESKTOP),
+    ("dark", "en", PHONE),
+    ("light", "zh-hans", PHONE),
+)
+PAGES = {
+    "runs": "/runs/",
+    "spiders": "/spiders/",
+    "spider": "/spiders/books/",
+    "jobs": "/jobs/",
+    "job": "/jobs/{job}/",
+    "new-job": "/jobs/new/?spider=books",
+    "edit-job": "/jobs/{job}/edit/",
+    "run-with-changes": "/jobs/{job}/run/?param.max_pages=2",
+    "password": "/accounts/password/change/",
+}
+
+
+def width_beyond_screen(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize(("theme", "language", "size"), LOOKS)
+def test_pages_fit_their_screen(
+    open_page: OpenPage,
+    take_screenshot: Callable[[Page, str], Path],
+    now: datetime,
+    theme: str,
+    language: str,
+    size: dict[str, int],
+) -> None:
+    ada, job, _run = furnish(now)
+    page = open_page("/runs/", ada, theme=theme, language=language, size=size)
+    too_wide = []
+    for name, path in PAGES.items():
+        page.goto(path.format(job=job.pk))
+        take_screenshot(page, f"{name}-{theme}-{language}-{size['width']}")
+        if beyond := width_beyond_screen(page):
+            too_wide.append(f"{name}: {beyond} px")
+    assert not too_wide
+
+
+@pytest.mark.parametrize(("theme", "language", "size"), LOOKS)
+def test_the_sign_in_page_fits_its_screen(
+    open_page: OpenPage,
+    take_screenshot: Callable[[Page, str], Path],
+    theme: str,
+    language: str,
+    size: dict[str, int],
+) -> None:
+    page = open_page("/accounts/login/", theme=theme, language=language, size=size)
+    take_screenshot(page, f"login-{theme}-{language}-{size['width']}")
+    assert width_beyond_screen(page) == 0
