@@ -7,7 +7,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -36,7 +36,6 @@ class Panel:
     """`say(who, text)` shows a line."""
 
     say: Say
-    servers: list[Server] = field(default_factory=list)
 
     def run(self) -> None:
         """Until somebody asks for an end."""
@@ -45,7 +44,7 @@ class Panel:
             for name in processes.stop_leftovers(env.HOME):
                 self.tell(f"stopped {name}, left behind by an earlier start")
             checks.port_is_free(env.BIND, env.PORT, "CLAWPANEL_PORT")
-            supervisor = Supervisor(home=env.HOME, servers=self.servers, say=self.say)
+            supervisor = Supervisor(home=env.HOME, say=self.say)
             with supervisor.signals():
                 try:
                     with contextlib.suppress(StopAsked):
@@ -60,22 +59,23 @@ class Panel:
         self.say("up", text)
 
     def start(self, supervisor: Supervisor) -> None:
-        self.start_servers()
+        self.start_servers(supervisor)
         plan = self.prepare(supervisor)
         self.start_services(supervisor, plan)
         if plan["sample_run"]:
             self.wait_for_sample(supervisor, plan["sample_run"])
         self.greet(plan)
 
-    def start_servers(self) -> None:
+    def start_servers(self, supervisor: Supervisor) -> None:
+        servers: list[Server] = []
         if env.DATABASE_URL:
             checks.database_answers(env.DATABASE_URL)
         else:
-            self.servers.append(EmbeddedPostgres(env.HOME))
+            servers.append(EmbeddedPostgres(env.HOME))
         if not env.REDIS_URL:
-            self.servers.append(EmbeddedValkey(env.HOME))
-        for server in self.servers:
-            server.start()
+            servers.append(EmbeddedValkey(env.HOME))
+        for server in servers:
+            supervisor.add_server(server)
             self.tell(f"{server.name} is running")
 
     def prepare(self, supervisor: Supervisor) -> dict[str, Any]:

@@ -65,9 +65,9 @@ class _Child:
 class Supervisor:
     """One thread. `pump()` moves logs and restarts the dead; whoever waits for something calls it in a loop."""
 
-    def __init__(self, *, home: Path, servers: Sequence[Server], say: Callable[[str, str], None]) -> None:
+    def __init__(self, *, home: Path, say: Callable[[str, str], None]) -> None:
         self._home = home
-        self._servers = list(servers)
+        self._servers: list[Server] = []
         self._say = say
         self._children: list[_Child] = []
         self._selector = selectors.DefaultSelector()
@@ -98,6 +98,12 @@ class Supervisor:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if number != signal.SIGCHLD:
             self._signals += 1
+
+    def add_server(self, server: Server) -> None:
+        """Start it; it is kept alive, and stopped after everything that was added with `add`."""
+        self._servers.append(server)
+        server.start()
+        self._remember()
 
     def add(self, service: Service) -> None:
         child = _Child(service)
