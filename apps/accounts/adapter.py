@@ -6,7 +6,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.http import HttpRequest
 
 
-class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
+class ClosedAccountAdapter(DefaultAccountAdapter):
     """Accounts are made by an administrator, nobody signs up."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

@@ -21,11 +21,11 @@ RUN_ACTIONS = frozenset({"run", "stop", "rerun"})
 _TOKEN = re.compile(rb"[A-Za-z0-9_]{20,128}\Z")
 
 
-class ApiTokenAuthentication(TokenAuthentication):  # type: ignore[misc]  # knox is untyped
+class ApiTokenAuthentication(TokenAuthentication):
     """One look-up by hash; expired tokens are refused but kept, so that their owner sees why."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        found: tuple[User, ApiToken] | None = super().authenticate(request)
+        found: tuple[User, ApiToken] | None = super().authenticate(request)  # type: ignore[no-untyped-call]
         if found is not None:
             _check_scope(request, found[1])
             note_use(token=found[1], now=timezone.now())

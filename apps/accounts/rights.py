@@ -55,9 +55,10 @@ def _holds(user: User, action: str, anchors: list[tuple[type[Model], str]]) -> Q
     for anchor, path in anchors:
         everywhere |= _permission(anchor, action)
         granted = _permission(anchor, action, "permission__")
-        by_user = get_user_obj_perms_model(anchor).objects.filter(granted, user=user)
-        by_group = get_group_obj_perms_model(anchor).objects.filter(granted, group__user=user)
-        for rows in (by_user, by_group):
+        # guardian takes the class too, its annotation does not say so.
+        users: Any = get_user_obj_perms_model(anchor)  # type: ignore[arg-type]
+        groups: Any = get_group_obj_perms_model(anchor)  # type: ignore[arg-type]
+        for rows in (users.objects.filter(granted, user=user), groups.objects.filter(granted, group__user=user)):
             here |= Q(**{f"{path or 'pk'}__in": Subquery(rows.values("content_object_id"))})
     globally = Permission.objects.filter(everywhere).filter(Q(user=user) | Q(group__user=user))
     return Q(Exists(globally)) | here

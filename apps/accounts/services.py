@@ -43,7 +43,7 @@ def create_token(
         faults["user"] = [_("%(user)s is deactivated and cannot have tokens.") % {"user": user.get_username()}]
     if faults:
         raise Invalid(next(iter(faults.values()))[0], fields=faults)
-    digest, text = get_digest_token()
+    digest, text = get_digest_token()  # type: ignore[no-untyped-call]
     token = ApiToken(
         digest=digest,
         token_key=text[:_KEY_LENGTH],

@@ -28,4 +28,4 @@ def reveal(ids: Mapping[str, int]) -> dict[str, str]:
     missing = sorted(name for name, pk in ids.items() if pk not in rows)
     if missing:
         raise NotFound(_("These secrets are gone, enter them again: %(names)s.") % {"names": ", ".join(missing)})
-    return {name: decrypt(rows[pk].ciphertext) for name, pk in ids.items()}
+    return {name: decrypt(bytes(rows[pk].ciphertext)) for name, pk in ids.items()}
