@@ -16,7 +16,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.actors import person
-from apps.core.csv_cells import csv_lines
 from apps.core.downloads import Download
 from apps.core.rest import ApiViewSet, ErrorSerializer, checked_query, next_address, page, page_answer, take
 from apps.runs import selectors, services
@@ -130,7 +129,7 @@ class RunViewSet(ApiViewSet):
         run = self._take(request, pk, "view_log")
         return Download(
             selectors.log_text(run),
-            filename=f"run-{run.pk}.log.txt",
+            filename=f"run-{run.pk}.log",
             content_type="text/plain; charset=utf-8",
             attachment=False,
         )
@@ -148,8 +147,9 @@ class RunViewSet(ApiViewSet):
     )
     def items_jsonl(self, request: Request, pk: int) -> HttpResponseBase:
         run = self._take(request, pk, "export_data")
-        lines = (f"{item.text}\n".encode() for batch in selectors.all_items(run) for item in batch)
-        return Download(lines, filename=f"run-{run.pk}.jsonl", content_type="application/x-ndjson")
+        return Download(
+            selectors.items_jsonl(run), filename=f"run-{run.pk}-items.jsonl", content_type="application/x-ndjson"
+        )
 
     @extend_schema(
         summary="Download the items as CSV",
@@ -158,9 +158,8 @@ class RunViewSet(ApiViewSet):
     )
     def items_csv(self, request: Request, pk: int) -> HttpResponseBase:
         run = self._take(request, pk, "export_data")
-        rows = (json.loads(item.text) for batch in selectors.all_items(run) for item in batch)
-        lines = csv_lines(selectors.item_columns(run), rows)
-        return Download(lines, filename=f"run-{run.pk}.csv", content_type="text/csv; charset=utf-8")
+        parts = selectors.items_csv(run)
+        return Download(parts, filename=f"run-{run.pk}-items.csv", content_type="text/csv; charset=utf-8")
 
     @extend_schema(summary="Read the use of CPU and memory", parameters=[SampleQuery], responses=SamplePage)
     @action(detail=True)
