@@ -101,5 +101,8 @@
     }
   });
 
+  // After a refusal the summary of faults is read first.
+  document.querySelector("[data-focus]")?.focus();
+
   window.claw = { spell, tick, age };
 })();

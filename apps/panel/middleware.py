@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import zoneinfo
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -13,9 +12,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 from django.utils.decorators import sync_only_middleware
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
+from apps.core.addresses import where_from
 from apps.core.errors import PanelError
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -41,15 +40,6 @@ class PanelErrorMiddleware:
                 messages.error(request, sentence)
             return redirect(where_from(request))
         return refusal(request, sentences, error.status)
-
-
-def where_from(request: HttpRequest) -> str:
-    """The page the person pressed the button on, never another site."""
-    target = request.POST.get("next") or request.headers.get("Referer", "")
-    if not url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
-        return "/"
-    parts = urlsplit(target)
-    return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def refusal(request: HttpRequest, sentences: list[str], status: int) -> HttpResponse:

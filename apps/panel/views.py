@@ -10,9 +10,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from apps.accounts import services
+from apps.core.addresses import where_from
 from apps.panel import health
 from apps.panel.context import THEME_COOKIE, THEMES
-from apps.panel.middleware import where_from
 
 YEAR_SECONDS = 365 * 24 * 3600
 

@@ -44,4 +44,7 @@ class JobPageForm:
 
     @property
     def wrong(self) -> bool:
+        """Whether the page says so: a button that only rearranged the form is no attempt to save."""
+        if self.parameters.was_rearranged:
+            return False
         return bool(self.refused or self.parameters.errors or (self.job is not None and self.job.errors))

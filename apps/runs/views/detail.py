@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -16,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.core.actors import person
+from apps.core.addresses import where_from
 from apps.runs import reasons, selectors, services
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import ACTIVE, Level, State, Trigger
@@ -66,7 +68,7 @@ def head(request: HttpRequest, run_id: int) -> HttpResponse:
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     run = taken(request, run_id, "stop")
     services.request_stop(run=run, by=person(request.user), now=timezone.now())
-    return redirect("runs:detail", run_id)
+    return redirect(where_from(request, otherwise=reverse("runs:detail", args=(run_id,))))
 
 
 @login_required
