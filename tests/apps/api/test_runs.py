@@ -12,7 +12,7 @@ import pytest
 from apps.accounts.rights import grant
 from apps.runs.models import Run
 from apps.runs.states import State
-from tests.apps.api.stored import write_items, write_log
+from tests.apps.runs.logged import row, store_items, store_rows
 from tests.factories import RunFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -108,14 +108,14 @@ def test_the_largest_numbers_are_answered(api, job):
 
 def test_log_rows_come_by_line_and_level(api, job):
     run = RunFactory(job=job)
-    write_log(run, [(20, "a"), (40, "<b>"), (10, "c"), (30, "d")])
+    store_rows(run, [row(1, "a"), row(2, "<b>", 40), row(3, "c", 10), row(4, "d", 30)])
     first = api.get(f"/api/v1/runs/{run.pk}/log/?limit=2").data
-    assert [row["line"] for row in first["results"]] == [1, 2]
-    assert first["results"][1] == {"line": 2, "at": "2027-01-15T08:00:00.002000Z", "level": 40, "text": "<b>"}
-    assert [row["text"] for row in api.get(first["next"]).data["results"]] == ["c", "d"]
+    assert [each["line"] for each in first["results"]] == [1, 2]
+    assert first["results"][1] == {"line": 2, "at": "2026-09-21T14:13:20.002000Z", "level": 40, "text": "<b>"}
+    assert [each["text"] for each in api.get(first["next"]).data["results"]] == ["c", "d"]
     for level in ("warning", "WARNING", "30"):
         rows = api.get(f"/api/v1/runs/{run.pk}/log/?level={level}").data["results"]
-        assert [row["line"] for row in rows] == [2, 4]
+        assert [each["line"] for each in rows] == [2, 4]
     wrong = api.get(f"/api/v1/runs/{run.pk}/log/?level=loud")
     assert wrong.status_code == 400
     assert "WARNING (30)" in wrong.data["fields"]["level"][0]
@@ -123,7 +123,7 @@ def test_log_rows_come_by_line_and_level(api, job):
 
 def test_the_log_is_downloaded_as_it_was_printed(api, job):
     run = RunFactory(job=job)
-    write_log(run, [(20, "first"), (40, "<script>"), (20, "")])
+    store_rows(run, [row(1, "first"), row(2, "<script>", 40), row(3, "")])
     answer = api.get(f"/api/v1/runs/{run.pk}/log.txt", headers={"accept": "text/plain"})
     assert answer.getvalue() == b"first\n<script>\n\n"
     assert answer["Content-Type"] == "text/plain; charset=utf-8"
@@ -132,7 +132,7 @@ def test_the_log_is_downloaded_as_it_was_printed(api, job):
 
 def test_items_come_in_pages_and_as_files(api, job):
     run = RunFactory(job=job)
-    write_items(run, [{"title": "=1+1", "n": 1}, {"title": "b", "extra": None}, {"title": "c"}])
+    store_items(run, [{"title": "=1+1", "n": 1}, {"title": "b", "extra": None}, {"title": "c"}])
     first = api.get(f"/api/v1/runs/{run.pk}/items/?limit=2").data
     assert [item["seq"] for item in first["results"]] == [1, 2]
     assert first["results"][0]["data"] == {"title": "=1+1", "n": 1}
@@ -149,7 +149,7 @@ def test_items_come_in_pages_and_as_files(api, job):
 def test_a_page_of_large_items_ends_early(api, job, monkeypatch):
     monkeypatch.setattr("apps.runs.api.ITEM_PAGE_BYTES", 1000)
     run = RunFactory(job=job)
-    write_items(run, [{"text": "x" * 600}] * 5)
+    store_items(run, [{"text": "x" * 600}] * 5)
     first = api.get(f"/api/v1/runs/{run.pk}/items/").data
     assert [item["seq"] for item in first["results"]] == [1, 2]
     assert [item["seq"] for item in api.get(first["next"]).data["results"]] == [3, 4]

@@ -12,7 +12,7 @@ from apps.jobs.management.commands import run_job
 from apps.jobs.models import Job
 from apps.runs.models import Run
 from apps.runs.states import State
-from tests.apps.api.stored import write_log
+from tests.apps.runs.logged import row, store_rows
 from tests.factories import JobFactory, SpiderFactory
 
 pytestmark = pytest.mark.django_db
@@ -106,8 +106,8 @@ def test_the_log_goes_to_stdout_as_it_grows(job, world):
 
     def event() -> None:
         nonlocal lines
-        write_log(Run.objects.get(), [(20, f"line {lines + 1}")], first=lines + 1)
         lines += 1
+        store_rows(Run.objects.get(), [row(lines)])
         if lines == 3:
             Run.objects.update(state=State.SUCCEEDED)
 
