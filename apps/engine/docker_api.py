@@ -71,6 +71,6 @@ def words(error: APIError) -> str:
 
 
 def _words(error: BaseException) -> str:
-    if isinstance(error, requests.Timeout):
+    if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
         return "no answer in time"
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -192,14 +192,14 @@ def test_nothing_is_left_of_a_child_that_wants_to_outlive_the_run(driver: Driver
 
 def _processes_with(word: str) -> list[str]:
     found = []
-    for pid in filter(str.isdecimal, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                line = file.read().decode(errors="replace")
-        except OSError:
-            continue
-        if word in line and "pytest" not in line:
-            found.append(line)
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                line = (folder / "cmdline").read_text(errors="replace")
+            except OSError:
+                continue
+            if word in line and "pytest" not in line:
+                found.append(line)
     return found
 
 

@@ -75,16 +75,18 @@ def descendants(root: int) -> list[Stat]:
     return found
 
 
-def proportional_bytes(pid: int) -> int:
+def proportional_bytes(stat: Stat) -> int:
     """Memory with shared pages divided among those who share them: exact, but slow to ask for."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+        with open(f"/proc/{stat.pid}/smaps_rollup", "rb") as file:
             for line in file:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * _KIB
+    except (PermissionError, FileNotFoundError):
+        return stat.rss_bytes if read_stat(stat.pid) else 0
     except OSError:
         pass
-    return 0
+    return 0  # it is just ending
 
 
 def signal_tree(root: int, number: int, *, rounds: int = 1) -> int:

@@ -60,6 +60,7 @@ class Shim:
         self.victims: dict[int, int] = {}
 
     def run(self, ready: int) -> None:
+        os.set_inheritable(ready, False)
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         signal.signal(signal.SIGTERM, self.pass_on)
         for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
@@ -162,7 +163,7 @@ class Shim:
         if total <= limit or any(self.victims.get(stat.pid) == stat.started for stat in used):
             return True  # a victim that is still there gives its memory back in a moment
         # Pages shared after a fork count for each process: ask for the exact shares before somebody is killed for it.
-        exact = {stat.pid: proc.proportional_bytes(stat.pid) or stat.rss_bytes for stat in used}
+        exact = {stat.pid: proc.proportional_bytes(stat) for stat in used}
         if sum(exact.values()) <= limit:
             return True
         victim = max(used, key=lambda stat: exact[stat.pid])
