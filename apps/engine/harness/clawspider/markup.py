@@ -170,8 +170,8 @@ def _parse_chain(selector: str) -> list[_Step]:
         steps.append(_Step(tuple(tests), child))
         if gap:
             child, place = bool(gap.group(1)), gap.end()
-    if not steps:
-        raise SelectorError("The selector is empty.")
+    if not steps or child:
+        raise SelectorError(f"Selector {selector!r} is empty or not finished.")
     return steps
 
 
