@@ -88,8 +88,17 @@ class _SessionConsumer(AsyncWebsocketConsumer):
         raise NotImplementedError
 
     async def disconnect(self, code: int) -> None:
+        self._stop()
+
+    async def end(self, code: int) -> None:
+        """Close at once: the browser may take its time to answer, and gets nothing meanwhile."""
+        self._stop()
+        await self.close(code)
+
+    def _stop(self) -> None:
         for task in self.tasks:
-            task.cancel()
+            if task is not asyncio.current_task():
+                task.cancel()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self.tasks.append(asyncio.create_task(self._supervised(work)))
@@ -99,7 +108,7 @@ class _SessionConsumer(AsyncWebsocketConsumer):
             await work
         except Exception:
             logger.exception("a live page was cut off")
-            await self.close(BROKEN)
+            await self.end(BROKEN)
 
     async def say(self, kind: str, **values: Any) -> None:
         await self.send(text_data=orjson.dumps({"t": kind, **values}, default=_plain).decode())
@@ -114,9 +123,10 @@ class LogConsumer(_SessionConsumer):
         self.unacknowledged: deque[tuple[int, int]] = deque()
         self.travelling = 0
         self.acknowledged = asyncio.Event()
+        self.changed = asyncio.Event()  # the feed's own once the pump watches it
         signed_in, run = await in_thread(watched_run)(self.session_key, self.run_id)
         if run is None:
-            await self.close(NOT_FOUND if signed_in else NOT_SIGNED_IN)
+            await self.end(NOT_FOUND if signed_in else NOT_SIGNED_IN)
             return
         self.start(self._guard())
         self.start(self._pump(run))
@@ -127,7 +137,7 @@ class LogConsumer(_SessionConsumer):
             kind = frame["t"]
             line = _line(frame["line"] if kind == "ack" else frame["after"])
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            await self.close(BAD_FRAME)
+            await self.end(BAD_FRAME)
             return
         if kind == "ack":
             while self.unacknowledged and self.unacknowledged[0][0] <= line:
@@ -137,17 +147,14 @@ class LogConsumer(_SessionConsumer):
             self.unacknowledged.clear()
             self.travelling = 0
         self.acknowledged.set()
-        if self.changed is not None:
-            self.changed.set()
-
-    changed: asyncio.Event | None = None
+        self.changed.set()
 
     async def _guard(self) -> None:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             signed_in, run = await in_thread(watched_run)(self.session_key, self.run_id)
             if run is None:
-                await self.close(RIGHT_LOST if signed_in else NOT_SIGNED_IN)
+                await self.end(RIGHT_LOST if signed_in else NOT_SIGNED_IN)
                 return
 
     async def _pump(self, run: Run) -> None:
@@ -199,8 +206,8 @@ class LogConsumer(_SessionConsumer):
             try:
                 await asyncio.wait_for(self.acknowledged.wait(), STALLED_SECONDS)
             except TimeoutError:
-                await self.close(STALLED)
-                await asyncio.Event().wait()  # until disconnect cancels us
+                await self.end(STALLED)
+                raise asyncio.CancelledError from None
         if self.cursor != after:
             return False
         self.cursor = last
@@ -215,7 +222,7 @@ class RunsConsumer(_SessionConsumer):
 
     async def begin(self) -> None:
         if await in_thread(visible_ids)(self.session_key, []) is None:
-            await self.close(NOT_SIGNED_IN)
+            await self.end(NOT_SIGNED_IN)
             return
         self.start(self._guard())
         self.start(self._pump())
@@ -227,7 +234,7 @@ class RunsConsumer(_SessionConsumer):
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             if await in_thread(visible_ids)(self.session_key, []) is None:
-                await self.close(NOT_SIGNED_IN)
+                await self.end(NOT_SIGNED_IN)
                 return
 
     async def _pump(self) -> None:

@@ -17,7 +17,8 @@ from apps.runs.models import LogChunk, Run
 from apps.runs.states import Level
 from apps.runs.store import Row
 
-_BATCH = 16
+# Chunks of a running spider are small, merged ones large: a query asks for more while the answers stay small.
+_FIRST_BATCH, _LAST_BATCH, _BATCH_BYTES = 16, 512, 512 * 1024
 PAGE_BYTES = 4 * 1024 * 1024
 _LEVELS = tuple(Level)
 _SPARSE = 8
@@ -185,25 +186,32 @@ def _forward(run: Run, after: int, before: int | None, level: int, attempt: int 
     # The chunk that holds line after+1 by the primary key: last_line has no index.
     holding = everything.filter(first_line__lte=after + 1).order_by("-first_line")
     start = (holding.values_list("first_line", flat=True).first() or 0) - 1
+    size = _FIRST_BATCH
     while True:
         chunks = _own(run, level, attempt).filter(first_line__gt=start, last_line__gt=after)
         if before is not None:
             chunks = chunks.filter(first_line__lt=before)
-        batch = list(chunks.order_by("first_line")[:_BATCH])
+        batch = list(chunks.order_by("first_line")[:size])
         yield from batch
-        if len(batch) < _BATCH:
+        if len(batch) < size:
             return
-        start = batch[-1].first_line
+        start, size = batch[-1].first_line, _next_size(size, batch)
 
 
 def _backward(run: Run, before: int, level: int, attempt: int | None) -> Iterator[LogChunk]:
+    size = _FIRST_BATCH
     while True:
         chunks = _own(run, level, attempt).filter(first_line__lt=before)
-        batch = list(chunks.order_by("-first_line")[:_BATCH])
+        batch = list(chunks.order_by("-first_line")[:size])
         yield from batch
-        if len(batch) < _BATCH:
+        if len(batch) < size:
             return
-        before = batch[-1].first_line
+        before, size = batch[-1].first_line, _next_size(size, batch)
+
+
+def _next_size(size: int, batch: list[LogChunk]) -> int:
+    small = sum(len(chunk.content) for chunk in batch) < _BATCH_BYTES
+    return min(size * 2, _LAST_BATCH) if small else _FIRST_BATCH
 
 
 def _matching(chunk: LogChunk, level: int, needle: _Needle | None) -> Iterator[Row]:
