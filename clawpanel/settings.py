@@ -292,6 +292,8 @@ LOGGING = {
     "loggers": {
         "django.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
         "amqp": {"level": "WARNING"},
         "urllib3": {"level": "WARNING"},

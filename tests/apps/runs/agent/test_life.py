@@ -235,7 +235,9 @@ def test_leaving_lets_the_next_worker_take_over_at_once(rig: Rig) -> None:
 
 def test_containers_of_runs_that_are_over_are_removed(rig: Rig) -> None:
     run, attempt = rig.running()
-    services.move(run_id=run.pk, to=State.LOST, frm=[State.RUNNING], now=datetime.now(UTC), actor=ALICE, reason="node_lost")
+    services.move(
+        run_id=run.pk, to=State.LOST, frm=[State.RUNNING], now=datetime.now(UTC), actor=ALICE, reason="node_lost"
+    )
     rig.agent.dispatcher.tick()
     rig.agent.caretaker.reconcile()
     assert attempt.asked == ["kill"]
