@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import tarfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,6 +22,7 @@ from apps.engine.types import EnvironmentSpec
 
 logger = logging.getLogger(__name__)
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LABEL_BUILD = "clawpanel.build"
 Say = Callable[[str], None]
 
@@ -33,7 +35,7 @@ LABEL clawpanel.build=${DIGEST}
 USER 0:0
 COPY . /claw/build/
 RUN python3 -m venv --without-pip --system-site-packages /claw/env \\
- && PIP_CONFIG_FILE=/claw/build/pip.conf python3 -m pip --python /claw/env/bin/python3 install \\
+ && NO_COLOR=1 PIP_CONFIG_FILE=/claw/build/pip.conf python3 -m pip --python /claw/env/bin/python3 install \\
     --no-cache-dir --no-warn-script-location --progress-bar off --root-user-action ignore \\
     -r /claw/build/requirements.txt
 FROM ${RUNNER}
@@ -124,7 +126,7 @@ def _build(
     network: str | None = None,
 ) -> str:
     """Empty, or the last word of the build on why it failed."""
-    redact = Redactor().redact
+    redact = _plain
     last = ""
     try:
         stream = api.build(
@@ -141,14 +143,19 @@ def _build(
             error = _say_message(message, say, redact)
             if error is not None:
                 return last if "returned a non-zero code" in error and last else error
-            text = str(message.get("stream", "")).strip()
+            text = redact(str(message.get("stream", ""))).strip()
             if text.startswith("ERROR"):
-                last = redact(text.splitlines()[-1])
+                last = text.splitlines()[-1].removeprefix("ERROR: ")
     except APIError as error:
         return redact(words(error))
     except (DockerException, OSError) as error:
         raise EngineUnavailable("The Docker Engine stopped answering during a build.") from error
     return ""
+
+
+def _plain(text: str) -> str:
+    """Without the engine's colours and without passwords of addresses."""
+    return Redactor().redact(_COLOUR.sub("", text))
 
 
 def _say_message(message: dict[str, Any], say: Say, redact: Callable[[str], str]) -> str | None:

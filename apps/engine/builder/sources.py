@@ -51,9 +51,9 @@ def pip_config(pip_env: Mapping[str, str], *, certificate: str) -> str:
     lines = ["[global]", "disable-pip-version-check = true", "no-input = true"]
     if certificate:
         lines.append(f"cert = {certificate}")
-    for name in ("index-url", "extra-index-url", "find-links", "trusted-host", "timeout", "default-timeout", "retries"):
+    for name in ("index-url", "extra-index-url", "find-links", "trusted-host", "default-timeout", "retries"):
         value = pip_env.get(f"PIP_{name.upper().replace('-', '_')}", "")
-        urls = [part for part in value.split() if name != "find-links" or "://" in part]
-        if urls:
-            lines.append(f"{name} =" + "".join(f"\n    {part}" for part in urls))
+        parts = [part for part in value.split() if name != "find-links" or "://" in part]
+        if parts:
+            lines.append(f"{name} = " + "\n    ".join(parts))
     return "\n".join([*lines, ""])

@@ -113,5 +113,6 @@ class VenvBuilder:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, uid, gid, follow_symlinks=False)
             if not path.is_symlink():
-                path.chmod(path.stat().st_mode & ~0o022 | 0o444 | (0o111 if path.is_dir() else 0))
+                mode = path.stat().st_mode
+                path.chmod(0o755 if path.is_dir() else mode & ~0o222 | 0o444)
         (folder / _COMPLETE).touch()
