@@ -231,6 +231,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = True
+# Vendored files carry their version in their name: browsers may keep them for good.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/vendor/[^/]+-[0-9.]+\.min\."
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
@@ -279,8 +281,26 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "ClawPanel",
     "SITE_HEADER": "ClawPanel",
     "SITE_URL": "/",
+    "SITE_SYMBOL": "bug_report",
     "SHOW_LANGUAGES": True,
+    "LANGUAGES": {"action": "/preferences/"},
     "SHOW_HISTORY": True,
+    "SIDEBAR": {"show_search": False, "navigation": "apps.panel.navigation.admin_sidebar"},
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97% .014 254.6)",
+            "100": "oklch(93.2% .032 255.6)",
+            "200": "oklch(88.2% .059 254.1)",
+            "300": "oklch(80.9% .105 251.8)",
+            "400": "oklch(70.7% .165 254.6)",
+            "500": "oklch(58% .17 254)",
+            "600": "oklch(52% .165 254)",
+            "700": "oklch(46% .15 255)",
+            "800": "oklch(40% .13 256)",
+            "900": "oklch(36% .11 257)",
+            "950": "oklch(28% .09 258)",
+        },
+    },
 }
 
 LOGGING = {

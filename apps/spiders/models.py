@@ -110,6 +110,8 @@ class Spider(models.Model):
 class Version(models.Model):
     """An immutable snapshot of a spider's code, requirements and schemas."""
 
+    rights_paths: ClassVar[dict[str, str]] = {"spiders.spider": "spider", "spiders.project": "spider__project"}
+
     spider = models.ForeignKey(Spider, models.PROTECT, related_name="versions", verbose_name=_("spider"))
     name = models.CharField(_("version"), max_length=64)
     digest = models.CharField(_("digest"), max_length=64)

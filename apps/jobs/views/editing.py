@@ -146,14 +146,9 @@ def _saved(
     request: HttpRequest, page: JobPageForm, *, spider: Spider | None = None, job: Job | None = None
 ) -> HttpResponse | None:
     """Where to go after saving, or nothing when it was refused; the form then says why."""
-    assert page.job is not None  # noqa: S101 (for the type checker: both callers give one)
     now, user = timezone.now(), request.user
-    changes = {**page.job.changes, "parameters": page.parameters.parameters, "secrets": page.secrets}
     try:
-        if job is not None:
-            job = services.update_job(job=job, by=user, now=now, **changes)
-        else:
-            job = services.create_job(by=user, now=now, spider=spider, **changes)
+        job = page.save(by=user, now=now, spider=spider, job=job)
     except PanelError as error:
         page.take(error)
         return None

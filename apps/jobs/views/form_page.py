@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from apps.accounts.models import User
 from apps.core.errors import PanelError
 from apps.core.schema_forms import SchemaForm
+from apps.jobs import services
 from apps.jobs.forms import JobForm
+from apps.jobs.models import Job
+from apps.spiders.models import Spider
 
 
 @dataclass(slots=True)
@@ -25,6 +30,15 @@ class JobPageForm:
     @property
     def secrets(self) -> dict[str, str | None]:
         return {**self.parameters.secrets, **dict.fromkeys(self.parameters.cleared)}
+
+    def save(self, *, by: User, now: datetime, spider: Spider | None = None, job: Job | None = None) -> Job:
+        """Change `job`, or make one of `spider`."""
+        assert self.job is not None  # noqa: S101 (a page that saves has both forms)
+        changes = {**self.job.changes, "parameters": self.parameters.parameters, "secrets": self.secrets}
+        if job is not None:
+            return services.update_job(job=job, by=by, now=now, **changes)
+        assert spider is not None  # noqa: S101 (a new job has a spider)
+        return services.create_job(by=by, now=now, spider=spider, **changes)
 
     def take(self, error: PanelError) -> None:
         """Put each sentence of a refusal at its field."""

@@ -1,0 +1,173 @@
+"""People and tokens in the admin, and how the other apps' admins ask for rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
+from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
+from django.contrib.auth.models import Group
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
+from guardian.admin import AdminGroupObjectPermissionsForm, AdminUserObjectPermissionsForm, GuardedModelAdminMixin
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.paginator import InfinitePaginator
+from unfold.widgets import UnfoldAdminCheckboxSelectMultiple
+
+from apps.accounts import services
+from apps.accounts.models import ApiToken, User
+from apps.accounts.rights import ACTIONS, allowed, can
+from apps.core.admin import SuperuserOnly
+
+admin.site.unregister(Group)
+
+ACTION_NAMES = {
+    "view": _("See it and its runs"),
+    "view_log": _("Read logs"),
+    "view_data": _("Look at data"),
+    "export_data": _("Download data"),
+    "run": _("Run"),
+    "stop": _("Stop runs"),
+    "edit": _("Change"),
+    "schedule": _("Schedule"),
+    "manage": _("Manage rights"),
+}
+
+
+class RightsAdmin(ModelAdmin):
+    """Objects with rights: the same question as at every other door, asked through `apps.accounts.rights`.
+
+    `change_right` and `delete_right` name the action that changing and deleting need; empty means nobody does it here.
+    """
+
+    change_right: ClassVar[str] = ""
+    delete_right: ClassVar[str] = ""
+    # A list must not count all its rows.
+    paginator = InfinitePaginator
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        ordering = self.get_ordering(request)
+        rows = allowed(request.user, "view", self.model)
+        return rows.order_by(*ordering) if ordering else rows
+
+    def _may(self, request: HttpRequest, action: str, obj: Model | None) -> bool:
+        if not action or not request.user.is_active or not request.user.is_staff:
+            return False
+        # Without an object Django asks whether to offer the list at all; the list itself holds only what is allowed.
+        return True if obj is None else can(request.user, action, obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self._may(request, "view", None)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, "view", obj)
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, self.change_right, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, self.delete_right, obj)
+
+
+class ReadOnlyAdmin(RightsAdmin):
+    """To look at: these rows are written by services only."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [*(field.name for field in self.model._meta.fields), *super().get_readonly_fields(request, obj)]
+
+
+class _ActionChoices:
+    """The actions that mean something here, in words, instead of every permission Django knows of the model."""
+
+    obj: Model
+
+    def get_obj_perms_field_choices(self) -> list[tuple[str, Any]]:
+        return [(f"{action}_{self.obj._meta.model_name}", ACTION_NAMES[action]) for action in ACTIONS]
+
+    def get_obj_perms_field_widget(self) -> forms.Widget:
+        return UnfoldAdminCheckboxSelectMultiple()
+
+
+class UserRightsForm(_ActionChoices, AdminUserObjectPermissionsForm):
+    pass
+
+
+class GroupRightsForm(_ActionChoices, AdminGroupObjectPermissionsForm):
+    pass
+
+
+class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
+    """Objects that rights are granted on; who may `manage` one may grant them."""
+
+    def get_obj_perms_manage_user_form(self, request: HttpRequest) -> type[forms.Form]:
+        return UserRightsForm
+
+    def get_obj_perms_manage_group_form(self, request: HttpRequest) -> type[forms.Form]:
+        return GroupRightsForm
+
+    def _managed(self, view: Callable[..., HttpResponse], request: HttpRequest, pk: str, *args: Any) -> HttpResponse:
+        if not (pk.isdecimal() and allowed(request.user, "manage", self.model).filter(pk=int(pk[:18])).exists()):
+            raise Http404
+        return view(request, pk, *args)
+
+    def obj_perms_manage_view(self, request: HttpRequest, object_pk: str) -> HttpResponse:
+        return self._managed(super().obj_perms_manage_view, request, object_pk)
+
+    def obj_perms_manage_user_view(self, request: HttpRequest, object_pk: str, user_id: str) -> HttpResponse:
+        return self._managed(super().obj_perms_manage_user_view, request, object_pk, user_id)
+
+    def obj_perms_manage_group_view(self, request: HttpRequest, object_pk: str, group_id: str) -> HttpResponse:
+        return self._managed(super().obj_perms_manage_group_view, request, object_pk, group_id)
+
+
+@admin.register(User)
+class UserAdmin(SuperuserOnly, BaseUserAdmin, ModelAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "last_login")
+    list_filter = ("is_active", "is_staff", "is_superuser", "groups")
+    fieldsets = (
+        *(BaseUserAdmin.fieldsets or ()),
+        (_("Preferences"), {"fields": ("language", "theme", "time_zone")}),
+    )
+
+
+@admin.register(Group)
+class GroupAdmin(SuperuserOnly, BaseGroupAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(SuperuserOnly, ModelAdmin):
+    """To look at and to revoke; tokens are made where their text can be shown once."""
+
+    list_display = ("name", "user", "scope", "created", "expiry", "last_used_at")
+    list_filter = ("scope",)
+    list_select_related = ("user",)
+    search_fields = ("name", "user__username")
+    fields = ("name", "user", "scope", "token_key", "created", "expiry", "last_used_at")
+    readonly_fields = fields
+    ordering = ("user__username", "name")
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def delete_model(self, request: HttpRequest, obj: ApiToken) -> None:
+        services.revoke_token(token=obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        for token in queryset:
+            services.revoke_token(token=token)
