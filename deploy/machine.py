@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PACKAGES = {
     "docker.io": "dockerd",
+    "docker-compose": "docker-compose",
     "iptables": "iptables",
     "debootstrap": "debootstrap",
     "chromium": "chromium",

@@ -220,7 +220,7 @@ class Supervisor:
         child.deaths = 0 if time.monotonic() - child.started > STEADY_AFTER_SECONDS else child.deaths + 1
         if not self.ready and child.deaths >= DEATHS_BEFORE_READY:
             raise CannotStart(f"{child.name} does not start (code {code}):\n" + "\n".join(child.last_lines))
-        pause = min(0.5 * 2 ** min(child.deaths, 10), LONGEST_PAUSE_SECONDS)
+        pause = min(0.5 * 2 ** min(max(child.deaths - 1, 0), 10), LONGEST_PAUSE_SECONDS)
         child.start_at = time.monotonic() + pause
         self._say(child.name, f"ended with code {code}, starting it again in {pause:g} s")
 
