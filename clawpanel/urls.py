@@ -14,7 +14,7 @@ admin.site.login = secure_admin_login(admin.site.login)
 urlpatterns = [
     # allauth brings pages that need e-mail; without it they would only promise what cannot be kept.
     re_path(
-        r"^accounts/(?!(login|logout|inactive|signup|reauthenticate|password/change)/$)",
+        r"^accounts/(?!(?:login|logout|inactive|signup|reauthenticate|password/change)/$)",
         page_not_found,
         {"exception": Exception("not offered")},
     ),
