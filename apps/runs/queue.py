@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from django.db import DatabaseError, connection, transaction
 
@@ -35,22 +37,17 @@ class Claimed:
     run_dir: Path
 
 
-# The oldest of each priority by index; which of them is next is a matter of nine times a few rows.
-_CANDIDATES = """
-SELECT r.id FROM generate_series(0, 10) AS p(priority)
+# The oldest of each priority by index: which of them is next is a matter of nine times a few rows.
+_HEADS = """
+SELECT r.id, r.memory_bytes, r.queued_at,
+       r.priority - extract(epoch FROM %(now)s - r.queued_at) / %(ageing)s AS urgency
+FROM generate_series(0, 10) AS p(priority)
 CROSS JOIN LATERAL (
-    SELECT id, priority, queued_at FROM runs_run
-    WHERE state = 'queued' AND priority = p.priority AND memory_bytes <= %(free)s
+    SELECT id, priority, queued_at, memory_bytes FROM runs_run
+    WHERE state = 'queued' AND priority = p.priority AND memory_bytes <= %(most)s
     ORDER BY queued_at, id LIMIT %(limit)s
 ) r
-WHERE r.priority - extract(epoch FROM %(now)s - r.queued_at) / %(ageing)s <= %(bar)s
-ORDER BY r.priority - extract(epoch FROM %(now)s - r.queued_at) / %(ageing)s, r.queued_at, r.id
-LIMIT %(limit)s
-"""
-_HELD_BACK = """
-SELECT priority - extract(epoch FROM %(now)s - queued_at) / %(ageing)s AS urgency FROM runs_run
-WHERE state = 'queued' AND memory_bytes > %(free)s AND memory_bytes <= %(memory)s AND queued_at < %(before)s
-ORDER BY urgency LIMIT 1
+ORDER BY urgency, r.queued_at, r.id
 """
 _LOCK = "SELECT id, attempt, token FROM runs_run WHERE id = ANY(%s) AND state = 'queued' FOR NO KEY UPDATE SKIP LOCKED"
 # The database's clock measures all leases, so that a machine whose clock is off neither steals nor loses one.
@@ -90,28 +87,37 @@ def claim(*, node: Node, worker: str, runs_home: Path, now: datetime, limit: int
 
 def _lock_candidates(node: Node, wanted: int, free: int, now: datetime) -> list[tuple[int, int, int, int]]:
     """(id, attempt, token, memory), the most urgent first, locked against other claimers."""
-    values: dict[str, int | float | datetime] = {
+    heads = _heads(node.memory_bytes, wanted, now)
+    # Less urgent ones must not take again and again what a large run waits for.
+    waited = now - RESERVE_AFTER
+    bar = min((head.urgency for head in heads if head.memory > free and head.queued_at < waited), default=math.inf)
+    fitting = [head for head in heads if head.memory <= free and head.urgency <= bar]
+    if len(fitting) < wanted and len(fitting) < len(heads):
+        # The heads are too large for now: look behind them.
+        fitting = [head for head in _heads(free, wanted, now) if head.urgency <= bar]
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, [[head.run_id for head in fitting[: wanted + _SPARE_CANDIDATES]]])
+        locked = {row[0]: row for row in cursor.fetchall()}
+    return [(*locked[head.run_id], head.memory) for head in fitting if head.run_id in locked]
+
+
+class _Head(NamedTuple):
+    run_id: int
+    memory: int
+    queued_at: datetime
+    urgency: float
+
+
+def _heads(most: int, wanted: int, now: datetime) -> list[_Head]:
+    values: dict[str, int | datetime] = {
         "now": now,
-        "free": free,
-        "memory": node.memory_bytes,
+        "most": most,
         "ageing": AGEING_SECONDS,
-        "before": now - RESERVE_AFTER,
         "limit": wanted + _SPARE_CANDIDATES,
-        "bar": 1e9,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_HELD_BACK, values)
-        held_back = cursor.fetchone()
-        if held_back is not None:
-            values["bar"] = held_back[0]
-        cursor.execute(_CANDIDATES, values)
-        order = [row[0] for row in cursor.fetchall()]
-        if not order:
-            return []
-        cursor.execute(_LOCK, [order])
-        locked = {row[0]: row for row in cursor.fetchall()}
-    needs = dict(Run.objects.filter(pk__in=locked).values_list("pk", "memory_bytes"))
-    return [(*locked[run_id], needs[run_id]) for run_id in order if run_id in locked]
+        cursor.execute(_HEADS, values)
+        return [_Head(run_id, memory, at, float(urgency)) for run_id, memory, at, urgency in cursor.fetchall()]
 
 
 def _take(claimed: Claimed, node: Node, worker: str, actor: Actor, now: datetime) -> bool:
