@@ -135,6 +135,9 @@ class Fetcher:
             answer = self._opener.open(outgoing, timeout=self._spider.timeout)
         except urllib.error.HTTPError as error:
             answer = error
+            if 300 <= error.code < 400 and error.code != 304:
+                error.close()
+                raise Unfit(f"the redirect to {error.headers.get('Location', '')} cannot be followed") from error
         with answer:
             body = self._read(answer, deadline)
             headers: Message = answer.headers
@@ -155,13 +158,17 @@ class Fetcher:
         while True:
             part = answer.read1(_CHUNK) if hasattr(answer, "read1") else answer.read(_CHUNK)
             if not part:
-                return b"".join(parts)
+                break
             size += len(part)
             if size > limit:
                 raise Unfit(f"the answer is larger than {limit:,} bytes")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the answer took longer than {self._spider.timeout:g} s")
             parts.append(part)
+        missing = getattr(answer, "length", None)
+        if missing:
+            raise http.client.IncompleteRead(b"", missing)
+        return b"".join(parts)
 
     def _wait_for_slot(self, request: Request) -> None:
         delay = self._spider.delay

@@ -168,8 +168,8 @@ def _parse_chain(selector: str) -> list[_Step]:
         if not tests or not (gap or place == len(text)):
             raise SelectorError(f"Selector {selector!r} is not understood at {text[place:]!r}.")
         steps.append(_Step(tuple(tests), child))
-        if gap:
-            child, place = bool(gap.group(1)), gap.end()
+        child = bool(gap and gap.group(1))
+        place = gap.end() if gap else place
     if not steps or child:
         raise SelectorError(f"Selector {selector!r} is empty or not finished.")
     return steps
