@@ -21,7 +21,9 @@ from apps.core.actors import Actor
 from apps.runs.models import Run
 from apps.runs.services import RunOrder, request_run
 from apps.runs.states import Trigger
-from tests.factories import SpiderFactory
+from apps.spiders import archive
+from apps.spiders.models import CodeArchive
+from tests.factories import SpiderFactory, VersionFactory
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTER = Actor("user", "tester")
@@ -82,13 +84,13 @@ class Bench:
 
     def request(self, script: str, *arguments: str, **given: object) -> Run:
         spider = SpiderFactory()
-        version = spider.current_version
-        assert version is not None
-        code = self.home / "code" / version.code_id
-        code.mkdir(parents=True)
-        (code / "main.py").write_text(script)
-        version.command = ["python3", "main.py", *arguments]
-        version.save()
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "main.py").write_text(script)
+            digest, content = archive.pack(Path(folder))
+        code, _ = CodeArchive.objects.get_or_create(
+            digest=digest, defaults={"content": content, "created_at": datetime.now(UTC)}
+        )
+        version = VersionFactory(spider=spider, code=code, command=["python3", "main.py", *arguments])
         order = RunOrder(version=version, project=spider.project, trigger=Trigger.MANUAL, memory_mb=128, **given)  # type: ignore[arg-type]
         return request_run(order=order, by=TESTER, now=datetime.now(UTC))[0]
 
