@@ -24,7 +24,8 @@ class EngineSettings:
     demo_address: str = ""
     run_uid: int = RUN_UID
     pip_env: Mapping[str, str] = field(default_factory=dict)
-    build_network: str = "host"
+    # Not "host": a package that is built runs code, and the host's own services are none of its business.
+    build_network: str = "default"
     network: str = "clawpanel-runs"
     bridge: str = "clawruns0"
     secrets_root: Path | None = None
