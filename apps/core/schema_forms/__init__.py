@@ -1,6 +1,7 @@
 """Forms and validation from a JSON Schema (2020-12): one builder for admin, staff page and API."""
 
 from apps.core.schema_forms.form import SchemaForm
+from apps.core.schema_forms.ordering import names_in_order, with_order
 from apps.core.schema_forms.rules import SchemaFault, check_schema
 from apps.core.schema_forms.validation import secret_names, split_secrets, validate, with_defaults
 
@@ -8,8 +9,10 @@ __all__ = [
     "SchemaFault",
     "SchemaForm",
     "check_schema",
+    "names_in_order",
     "secret_names",
     "split_secrets",
     "validate",
     "with_defaults",
+    "with_order",
 ]

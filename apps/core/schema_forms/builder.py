@@ -16,6 +16,7 @@ from apps.core.schema_forms.controls import (
     SecretControl,
     TextControl,
 )
+from apps.core.schema_forms.ordering import names_in_order
 from apps.core.schema_forms.resolving import COMPOSING, resolved
 from apps.core.schema_forms.texts import choices_of
 from apps.core.schema_forms.validation import is_secret
@@ -34,9 +35,9 @@ def _object(
     part: Mapping[str, Any], root: Mapping[str, Any], name: str, *, required: bool, depth: int
 ) -> ObjectControl:
     needed = part.get("required", ())
+    properties = part.get("properties", {})
     controls = [
-        _control(inner, root, key, required=key in needed, depth=depth + 1)
-        for key, inner in part.get("properties", {}).items()
+        _control(properties[key], root, key, required=key in needed, depth=depth + 1) for key in names_in_order(part)
     ]
     return ObjectControl(part, controls, name=name, required=required)
 

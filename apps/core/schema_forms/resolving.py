@@ -7,6 +7,13 @@ from typing import Any
 from urllib.parse import unquote
 
 COMPOSING = ("allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "patternProperties", "$ref")
+# Where schemas lie inside a schema: by name, in a list, alone. const, default, enum and examples hold values.
+MAPS = ("properties", "$defs", "dependentSchemas")
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+SINGLES = (
+    "items", "contains", "not", "if", "then", "else", "additionalProperties",
+    "unevaluatedProperties", "unevaluatedItems", "propertyNames", "contentSchema",
+)  # fmt: skip
 _MAX_HOPS = 16
 
 

@@ -15,7 +15,7 @@ from jsonschema_specifications import REGISTRY
 from apps.core.json_text import Path
 from apps.core.schema_forms.keywords import TooMuchWork, bounded, checker
 from apps.core.schema_forms.patterns import MAX_PATTERN, BadPattern, compiled
-from apps.core.schema_forms.resolving import resolved, strict, target_of
+from apps.core.schema_forms.resolving import LISTS, MAPS, SINGLES, resolved, strict, target_of
 from apps.core.schema_forms.sentences import sentence
 from apps.core.schema_forms.validation import MAX_BYTES, is_secret, unsafe
 
@@ -24,12 +24,6 @@ MAX_SCHEMA_DEPTH = 64
 MAX_IN_PLACE = 500
 PROPERTY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
 
-_MAPS = ("properties", "$defs", "dependentSchemas")
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SINGLE = (
-    "items", "contains", "not", "if", "then", "else", "additionalProperties",
-    "unevaluatedProperties", "unevaluatedItems", "propertyNames", "contentSchema",
-)  # fmt: skip
 _IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 _IN_PLACE_SINGLE = ("not", "if", "then", "else")
 _REFUSED = (
@@ -120,14 +114,14 @@ def _parts(schema: Any, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     if not isinstance(schema, dict):
         return
     yield path, schema
-    for keyword in _MAPS:
+    for keyword in MAPS:
         inner = schema.get(keyword)
         for name, part in inner.items() if isinstance(inner, dict) else ():
             yield from _parts(part, (*path, keyword, name))
-    for keyword in _LISTS:
+    for keyword in LISTS:
         for index, part in enumerate(schema.get(keyword) or ()):
             yield from _parts(part, (*path, keyword, index))
-    for keyword in _SINGLE:
+    for keyword in SINGLES:
         yield from _parts(schema.get(keyword), (*path, keyword))
 
 
