@@ -10,7 +10,7 @@ from pathlib import Path
 import redis
 from django.conf import settings
 from django.core.management import call_command
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from apps.core.actors import SYSTEM
 from apps.jobs import services as jobs
 from apps.jobs.models import Job
 from apps.runs.models import Run
+from apps.runs.states import Trigger
 from apps.spiders import services as spiders
 from apps.spiders.models import Spider
 from clawpanel.refusal import CannotStart
@@ -68,6 +69,7 @@ def register_spiders(*, folder: Path, now: datetime, say: Callable[[str], None])
         say(f"{fault}")
 
 
+@transaction.atomic
 def make_sample_run(*, now: datetime) -> Run | None:
     """In a panel that never had a job: one sample job, run once, so that there is something to look at."""
     if Job.objects.exists() or Run.objects.exists():
@@ -77,5 +79,5 @@ def make_sample_run(*, now: datetime) -> Run | None:
     if spider is None or admin is None:
         return None
     job = jobs.create_job(by=admin, now=now, spider=spider, name="Sample: quotes", parameters={})
-    run, _ = jobs.run_job(job=job, by=SYSTEM, now=timezone.now(), trigger="button")
+    run, _ = jobs.run_job(job=job, by=SYSTEM, now=timezone.now(), trigger=Trigger.SYSTEM)
     return run
