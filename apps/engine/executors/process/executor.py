@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import marshal
 import os
 import select
 import shutil
@@ -19,8 +20,9 @@ from apps.engine.builder import VenvBuilder
 from apps.engine.builder.venv import base_interpreters
 from apps.engine.errors import CreateFailed, EngineUnavailable
 from apps.engine.executors.layout import own_folder, remove_secrets, write_secrets
-from apps.engine.executors.process import bell, proc, shim
+from apps.engine.executors.process import bell, proc
 from apps.engine.executors.process.order import (
+    BELLS,
     FOLDER,
     first_closed,
     instant,
@@ -36,6 +38,8 @@ from apps.engine.types import EngineHealth, EnvironmentSpec, Handle, Observation
 
 logger = logging.getLogger(__name__)
 
+# Imported rather than run as a script: only then is its compiled form used, which is felt at every start.
+_SHIM = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import shim; shim.main()"
 _START_SECONDS = 10
 _REMOVE_SECONDS = 5.0
 _STOP_ROUNDS = 5
@@ -48,7 +52,8 @@ class ProcessExecutor:
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self._venvs = VenvBuilder(settings)
-        self._bells = settings.home / "bells"
+        self._bells = settings.home / BELLS
+        self._harness: Path | None = None
         self._python, self._closed_path = _choose_python(settings.home)
 
     def gateway(self) -> str:
@@ -67,7 +72,12 @@ class ProcessExecutor:
     def prepare(self) -> None:
         for folder in (self._settings.home / "runs", self._bells):
             folder.mkdir(parents=True, exist_ok=True)
-        install_harness(self._settings.home)
+        self._harness_dir()
+
+    def _harness_dir(self) -> Path:
+        if self._harness is None or not self._harness.is_dir():
+            self._harness = install_harness(self._settings.home)
+        return self._harness
 
     def health(self) -> EngineHealth:
         warnings = ["Runs are not isolated: spiders are plain processes of this machine."]
@@ -106,7 +116,7 @@ class ProcessExecutor:
         closed = first_closed(spec.code_dir, spec.run_dir.parent) if self._drops_rights else None
         if closed is not None:
             raise CreateFailed(f"The user that spiders run as (uid {uid}) may not enter {closed}.")
-        order = make_order(spec, self._settings, uid=uid, gid=gid, bell=self._bells / spec.install)
+        order = make_order(spec, self._settings, self._harness_dir(), uid=uid, gid=gid)
         create_spools(spec.run_dir, uid, gid)
         own_folder(spec.run_dir / "work", uid, gid)
         own_folder(spec.run_dir / "work" / "tmp", uid, gid)
@@ -119,14 +129,14 @@ class ProcessExecutor:
             return
         reader, writer = os.pipe()
         try:
-            command = [sys.executable, "-I", "-S", shim.__file__, str(handle.run_dir / FOLDER), str(writer)]
+            command = [sys.executable, "-I", "-S", "-c", _SHIM, str(handle.run_dir / FOLDER), str(writer)]
             with (handle.run_dir / FOLDER / "log").open("ab") as log:
                 subprocess.run(
                     command,
                     pass_fds=(writer,),
                     cwd="/",
                     env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
-                    stdin=subprocess.DEVNULL,
+                    input=marshal.dumps(read_json(handle.run_dir / FOLDER / "order.json")),
                     stdout=log,
                     stderr=log,
                     start_new_session=True,

@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from apps.engine.executors.layout import run_environment
-from apps.engine.harness_copy import install_harness
 from apps.engine.settings import EngineSettings
 from apps.engine.spool import OUT, RECORDS
 from apps.engine.types import RunSpec
 
 FOLDER = "shim"
+BELLS = "bells"
 _CPU_SECONDS_SPARE = 60
 _PYTHONS = ("python3", "python")
 
 
-def make_order(spec: RunSpec, settings: EngineSettings, *, uid: int, gid: int, bell: Path) -> dict[str, Any]:
+def make_order(spec: RunSpec, settings: EngineSettings, harness: Path, *, uid: int, gid: int) -> dict[str, Any]:
     """All that a shim needs to know."""
-    harness = install_harness(settings.home)
     work = spec.run_dir / "work"
     paths = {
         "harness": str(harness),
@@ -54,7 +53,7 @@ def make_order(spec: RunSpec, settings: EngineSettings, *, uid: int, gid: int, b
         "uid": uid,
         "gid": gid,
         "out": str(spec.run_dir / OUT),
-        "bell": str(bell),
+        "bell": str(settings.home / BELLS / spec.install),
         "limits": {
             "memory_bytes": limits.memory_bytes,
             "pids": limits.pids,

@@ -3,26 +3,34 @@
 # ruff: noqa: PTH116, PTH123, PTH208 - pathlib would cost the shim half of its start, and these run several times a second
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-from collections.abc import Iterator
-from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # imported for nothing else, and slow to import
+    from collections.abc import Iterator
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _KIB = 1024
 
 
-class Stat(NamedTuple):
-    pid: int
-    state: str
-    parent: int
-    session: int
-    cpu_ticks: int  # with those of children that were waited for
-    children_ticks: int
-    started: int  # clock ticks after boot: with the pid it names a process for ever
-    rss_bytes: int
+class Stat:
+    """`started` is in clock ticks after boot: with the pid it names a process for ever. `children_ticks` are those of
+    children that were waited for, and part of `cpu_ticks`.
+    """
+
+    __slots__ = ("children_ticks", "cpu_ticks", "parent", "pid", "rss_bytes", "session", "started", "state")
+
+    def __init__(self, pid: int, fields: list[bytes]) -> None:
+        self.pid = pid
+        self.state = fields[0].decode()
+        self.parent = int(fields[1])
+        self.session = int(fields[3])
+        self.children_ticks = int(fields[13]) + int(fields[14])
+        self.cpu_ticks = int(fields[11]) + int(fields[12]) + self.children_ticks
+        self.started = int(fields[19])
+        self.rss_bytes = int(fields[21]) * PAGE
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -32,18 +40,7 @@ def read_stat(pid: int) -> Stat | None:
     except OSError:
         return None
     # The name may hold spaces and brackets: fields count from the last bracket.
-    fields = text[text.rfind(b")") + 2 :].split()
-    own, children = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-    return Stat(
-        pid=pid,
-        state=fields[0].decode(),
-        parent=int(fields[1]),
-        session=int(fields[3]),
-        cpu_ticks=own + children,
-        children_ticks=children,
-        started=int(fields[19]),
-        rss_bytes=int(fields[21]) * PAGE,
-    )
+    return Stat(pid, text[text.rfind(b")") + 2 :].split())
 
 
 def is_alive(pid: int, started: int) -> bool:
@@ -89,6 +86,15 @@ def proportional_bytes(stat: Stat) -> int:
     return 0  # it is just ending
 
 
+def send(pid: int, number: int) -> bool:
+    """Whether the process was there to get the signal."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True
+
+
 def signal_tree(root: int, number: int, *, rounds: int = 1) -> int:
     """Send a signal to all descendants; a fork while we look is caught by a further round. Returns how many last."""
     count = 0
@@ -96,10 +102,7 @@ def signal_tree(root: int, number: int, *, rounds: int = 1) -> int:
         found = descendants(root)
         count = len(found)
         for stat in found:
-            try:
-                os.kill(stat.pid, number)
-            except OSError:
-                continue
+            send(stat.pid, number)
         if not found:
             break
     return count
@@ -109,8 +112,7 @@ def kill_session(session: int) -> None:
     """What is left of an attempt whose shim was killed: its processes are no longer below anybody we know."""
     for stat in list(all_stats()):
         if stat.session == session:
-            with contextlib.suppress(OSError):
-                os.kill(stat.pid, signal.SIGKILL)
+            send(stat.pid, signal.SIGKILL)
 
 
 def threads_of(uid: int) -> int:

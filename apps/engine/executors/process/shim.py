@@ -1,27 +1,29 @@
 """Parent of one attempt: outlives the worker and writes down how the attempt ended.
 
-Run as a script by `ProcessExecutor.start`: shim.py FOLDER READY_FD. Standard library only, nothing of the panel is
-imported. FOLDER belongs to us alone and holds order.json (what to run), pid.json (once it runs) and end.json (how it
+Started by `ProcessExecutor.start` with FOLDER and READY_FD as arguments. Standard library only, nothing of the panel is
+imported, and little of the library: each import is felt at the start of every run. The order comes marshalled by the
+same interpreter on standard input. FOLDER belongs to us alone and gets pid.json (once it runs) and end.json (how it
 ended): whoever reads them later knows all there is to know.
 """
 
-# ruff: noqa: PTH100, PTH105, PTH110, PTH118, PTH120, PTH123 - pathlib would cost half of the start
+# ruff: noqa: PTH105, PTH110, PTH118, PTH123 - pathlib would cost half of the start
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import fcntl
-import json
+import marshal
 import os
 import resource
 import signal
 import sys
 import time
-from typing import Any
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import proc  # type: ignore[import-not-found]  # beside this file, found by the way the shim is started
 
-import proc  # type: ignore[import-not-found]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -74,7 +76,7 @@ class Shim:
         if self.main == 0:
             self.become_spider()
         me = proc.read_stat(os.getpid())
-        self.write("pid.json", {"pid": me.pid, "started": me.started, "main": self.main, "started_at": started_at})
+        self.write("pid.json", f'{{"pid": {me.pid}, "started": {me.started}, "started_at": {started_at!r}}}')
         os.write(ready, b"1")
         os.close(ready)
         _ring(self.order["bell"])
@@ -82,15 +84,15 @@ class Shim:
         self.kill_leftovers()
         code = os.waitstatus_to_exitcode(self.status or 0)
         code = 128 - code if code < 0 else code
-        end = {"exit_code": code, "oom_killed": self.oom, "started_at": started_at, "finished_at": time.time()}
-        self.write("end.json", end)
+        oom = "true" if self.oom else "false"
+        times = f'"started_at": {started_at!r}, "finished_at": {time.time()!r}'
+        self.write("end.json", f'{{"exit_code": {code}, "oom_killed": {oom}, {times}}}')
         _ring(self.order["bell"])
 
     def pass_on(self, *_: object) -> None:
         # To the entry script alone, which tells the command: as in a container, and a handler runs once.
         if self.status is None:
-            with contextlib.suppress(OSError):
-                os.kill(self.main, signal.SIGTERM)
+            proc.send(self.main, signal.SIGTERM)
 
     def become_spider(self) -> None:
         """In the child: give up every right and run the command. Never returns."""
@@ -101,8 +103,7 @@ class Shim:
             for number in _RESET_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             _set_limits(order["limits"])
-            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-                file.write(_OOM_SCORE)
+            _write_to("/proc/self/oom_score_adj", _OOM_SCORE)
             os.nice(_NICENESS)
             os.umask(0o077)
             if order["uid"] != os.geteuid():
@@ -114,8 +115,7 @@ class Shim:
             os.chdir(order["cwd"])
             os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606
         except BaseException as error:  # noqa: BLE001 - whatever it is, the child must say it and end
-            with contextlib.suppress(OSError), open(order["out"], "a") as out:
-                out.write(f"The run could not be started: {error}\n")
+            _write_to(order["out"], f"The run could not be started: {error}\n")
         finally:
             os._exit(_CANNOT_START)
 
@@ -148,8 +148,7 @@ class Shim:
         """The kernel does not limit the processes of root: where we could not change the user, the newest go."""
         extra = sorted(self.tree, key=lambda stat: stat.started)[self.order["limits"]["pids"] :]
         for stat in extra:
-            with contextlib.suppress(OSError):
-                os.kill(stat.pid, signal.SIGKILL)
+            proc.send(stat.pid, signal.SIGKILL)
 
     def check_memory(self) -> bool:
         """Whether use is near the limit; over it, the largest process is killed, as the kernel does in a container."""
@@ -167,8 +166,7 @@ class Shim:
         if sum(exact.values()) <= limit:
             return True
         victim = max(used, key=lambda stat: exact[stat.pid])
-        with contextlib.suppress(OSError):
-            os.kill(victim.pid, signal.SIGKILL)
+        if proc.send(victim.pid, signal.SIGKILL):
             self.victims[victim.pid] = victim.started
             self.oom = True
         return True
@@ -181,19 +179,25 @@ class Shim:
             self.reap()
             time.sleep(0.01)
 
-    def write(self, name: str, content: dict[str, Any]) -> None:
+    def write(self, name: str, text: str) -> None:
+        """Whole or not at all."""
         path = os.path.join(self.folder, name)
         with open(path + ".new", "w") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
+            file.write(text)
         os.replace(path + ".new", path)
+
+
+def _write_to(path: str, text: str) -> None:
+    try:
+        with open(path, "a") as file:
+            file.write(text)
+    except OSError:
+        pass
 
 
 def _ring(bell: str) -> None:
     """Whoever watches this file learns that something has happened."""
-    with contextlib.suppress(OSError), open(bell, "w"):
-        pass
+    _write_to(bell, "")
 
 
 def _set_limits(limits: dict[str, Any]) -> None:
@@ -213,12 +217,15 @@ def _limit(which: int, value: int) -> None:
     _, hard = resource.getrlimit(which)
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
-    with contextlib.suppress(OSError, ValueError):
+    try:
         resource.setrlimit(which, (value, value))
+    except (OSError, ValueError):
+        return
 
 
 def main() -> None:
     folder, ready = sys.argv[1], int(sys.argv[2])
+    order = marshal.load(sys.stdin.buffer)  # noqa: S302 - from our parent alone
     if os.fork():  # our caller waits for this one only: the shim itself belongs to nobody
         os._exit(0)
     os.setsid()
@@ -229,10 +236,4 @@ def main() -> None:
         return  # another worker starts it
     if any(os.path.exists(os.path.join(folder, name)) for name in ("pid.json", "end.json")):
         return  # it was started before: never twice
-    with open(os.path.join(folder, "order.json")) as file:
-        order = json.load(file)
     Shim(folder, order).run(ready)
-
-
-if __name__ == "__main__":
-    main()
