@@ -6,13 +6,12 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from apps.accounts.rights import can
 from apps.core.actors import person
@@ -46,7 +45,7 @@ def _chosen(spiders: list[Spider], name: str) -> Spider | None:
 def create(request: HttpRequest) -> HttpResponse:
     spiders = [each for each in selectors.spiders_for_jobs(request.user) if each.current_version]
     if not spiders:
-        raise PermissionDenied
+        raise Http404
     asked = request.POST if request.method == "POST" else request.GET
     spider = _chosen(spiders, asked.get("spider", ""))
     page = None
@@ -161,9 +160,13 @@ def _saved(
 
 
 @login_required
-@require_POST
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """GET asks, for browsers without a script; POST does it."""
     job = get_object_or_404(selectors.visible_jobs(request.user, "edit"), pk=pk)
+    if request.method != "POST":
+        return render(request, "jobs/delete.html", {"job": job})
     name = job.name
     services.delete_job(job=job, by=request.user, now=timezone.now())
     messages.success(request, _("Job “%(name)s” is deleted. Its runs are kept.") % {"name": name})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from django import template
@@ -26,7 +27,12 @@ SPRITE = "vendor/tabler-icons-3.52.0.min.svg"
 @register.simple_tag
 def icon(name: str, css: str = "") -> SafeString:
     """A decorative icon of the sprite; the word beside it carries the meaning."""
-    name = name.removeprefix("icon:")
+    return _icon(name.removeprefix("icon:"), css)
+
+
+@cache
+def _icon(name: str, css: str) -> SafeString:
+    """There are few of them and a list draws hundreds."""
     return format_html(
         '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
         css,

@@ -22,7 +22,7 @@ from apps.runs.models import Run
 from apps.runs.selectors.runs import visible_runs
 from apps.spiders.models import Spider
 
-PAGE_SIZE = 50
+PAGE_SIZE = 40
 MOST_CHOICES = 300
 # Large columns the list does not show.
 _HEAVY = ("spec", "stats", "output")

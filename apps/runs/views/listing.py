@@ -26,6 +26,8 @@ class Row:
     """A run with what may be done to it by this person."""
 
     run: Run
+    state: str
+    trigger: str
     reason: str
     active: bool
     can_stop: bool
@@ -36,9 +38,14 @@ def rows_of(user: Any, runs: list[Run]) -> list[Row]:
     """Two queries for the rights of all rows together."""
     stoppable = listing.with_right(user, "stop", [run for run in runs if run.state in ACTIVE])
     runnable = listing.with_right(user, "run", [run for run in runs if run.state in TERMINAL])
+    # Django's own get_…_display costs more than the rest of a row.
+    states = {value: str(label) for value, label in State.choices}
+    triggers = {value: str(label) for value, label in Trigger.choices}
     return [
         Row(
             run=run,
+            state=states[run.state],
+            trigger=triggers[run.trigger],
             reason=_reason(run),
             active=run.state in ACTIVE,
             can_stop=run.pk in stoppable and run.state != State.STOPPING,
