@@ -48,7 +48,7 @@ def rows(request: HttpRequest, run_id: int) -> HttpResponse:
 def index(request: HttpRequest, run_id: int) -> HttpResponse:
     """The shape of the whole log: the fields of LogBlock for each block of lines."""
     run = taken(request, run_id, "view_log")
-    blocks = selectors.log_index(run)
+    blocks = [tuple(block) for block in selectors.log_index(run)]
     return _json({"blocks": blocks, "state": run.state, "first_error": run.first_error_line})
 
 
