@@ -54,9 +54,15 @@ _LOCK = "SELECT id, attempt, token FROM runs_run WHERE id = ANY(%s) AND state = 
 _LEASE = f"UPDATE runs_run SET lease_until = now() + interval '{LEASE_SECONDS} seconds' WHERE id = %s"  # noqa: S608
 
 
-@transaction.atomic
 def claim(*, node: Node, worker: str, runs_home: Path, now: datetime, limit: int) -> list[Claimed]:
     """Take up to `limit` runs that fit the free places and memory of the node. The caller has checked its health."""
+    if not Run.objects.filter(state=State.QUEUED).exists():
+        return []
+    with transaction.atomic():
+        return _claim(node, worker, runs_home, now, limit)
+
+
+def _claim(node: Node, worker: str, runs_home: Path, now: datetime, limit: int) -> list[Claimed]:
     # The lock on the own row makes two claimers of a node one after the other: what they count stays true.
     own = Node.objects.select_for_update(no_key=True).filter(pk=node.pk, cordoned_at=None, trouble="").first()
     if own is None:

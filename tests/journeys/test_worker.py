@@ -52,3 +52,38 @@ def test_a_run_goes_on_without_its_worker_and_nothing_is_lost_or_doubled(panel: 
     assert lines(run) == [f"line {number}" for number in range(1, 1501)]
     assert items(run) == [{"n": number} for number in range(1, 151)]
     assert (run.attempt, run.token) == (1, 2)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(900)
+def test_twenty_kills_during_many_items_store_each_item_once(panel: Bench) -> None:
+    run = panel.request(SLOW, "12000", "100", "1", "0")
+    for _ in range(20):
+        panel.start_worker()
+        before = run.items
+        panel.wait(run, lambda run, before=before: run.items > before)  # type: ignore[misc]
+        panel.kill_worker()
+        if is_over(run):
+            break
+    panel.start_worker()
+    panel.wait(run, is_over, seconds=120)
+    assert run.state == "succeeded"
+    assert items(run) == [{"n": number} for number in range(1, 12001)]
+    assert lines(run) == [f"line {number}" for number in range(1, 12001)]
+    assert run.token > 10
+
+
+@pytest.mark.docker
+def test_a_worker_with_docker_runs_a_spider_and_adopts_it_after_a_kill() -> None:
+    with bench("docker", CLAWPANEL_RUNNER_BASE="clawpanel-base:bookworm") as panel:
+        panel.start_worker()
+        run = panel.request(SLOW, "1500", "200", "10", "3")
+        panel.wait(run, lambda run: run.lines > 200, seconds=180)
+        panel.kill_worker()
+        panel.start_worker()
+        panel.wait(run, is_over, seconds=120)
+        assert (run.state, run.reason, run.exit_code) == ("failed", "exit_nonzero", 3)
+        assert lines(run) == [f"line {number}" for number in range(1, 1501)]
+        assert items(run) == [{"n": number} for number in range(1, 151)]
+        assert run.samples.exists()
+        panel.wait(run, lambda _run: not any((panel.home / "runs").iterdir()))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from django.conf import settings
 from django.db import connection
 
 from apps.core.actors import Actor
@@ -109,6 +110,13 @@ class Bench:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(worker.pid, signal.SIGKILL)
                 worker.wait()
+        if self.executor == "docker":
+            label = f"label=clawpanel.install={settings.CLAWPANEL_INSTALL}"
+            left = subprocess.run(
+                ["docker", "ps", "-aq", "--filter", label], capture_output=True, text=True, check=False
+            )
+            if left.stdout.split():
+                subprocess.run(["docker", "rm", "-f", *left.stdout.split()], capture_output=True, check=False)
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ class AgentConfig:
     free_disk: int = 512 * 1024 * 1024
     most_behind: int = 64 * 1024 * 1024
     caught_up: int = 8 * 1024 * 1024
-    starters: int = 4
+    starters: int = 8
 
     @property
     def runs_home(self) -> Path:

@@ -32,7 +32,9 @@ class Followed:
         self.dataset_id: int = run.job_id or 0
         self.request_id = str(run.request_id)
         self.spec: dict[str, Any] = run.spec if isinstance(run.spec, dict) else {}
-        self.limits = _limits(self.spec)
+        limits = _limits(self.spec)
+        self.limits = limits or Limits()
+        self.limits_broken = limits is None
         self.ok_codes = _ok_codes(self.spec)
         self.started_at: datetime | None = attempt.started_at
         self.claimed = time.monotonic()
@@ -137,12 +139,12 @@ def reload_position(followed: Followed) -> bool:
     return run.state in PLACED
 
 
-def _limits(spec: dict[str, Any]) -> Limits:
-    """The limits of the order; what cannot be read falls back to the defaults, and the start fails with words."""
+def _limits(spec: dict[str, Any]) -> Limits | None:
+    """None when the order cannot be read."""
     given = spec.get("limits")
-    if not isinstance(given, dict):
-        return Limits()
     plain = Limits()
+    if not isinstance(given, dict):
+        return None
     try:
         return Limits(
             memory_bytes=int(given["memory_mb"]) * MIB,
@@ -153,7 +155,7 @@ def _limits(spec: dict[str, Any]) -> Limits:
             output_bytes=int(given.get("output_bytes", plain.output_bytes)),
         )
     except (KeyError, TypeError, ValueError):
-        return plain
+        return None
 
 
 def _ok_codes(spec: dict[str, Any]) -> tuple[int, ...]:

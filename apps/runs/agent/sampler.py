@@ -14,7 +14,7 @@ from apps.runs.ingest import SampleRow, store_samples
 
 logger = logging.getLogger(__name__)
 
-FIRST_AFTER = 1.0
+LOOK_EVERY = 1.0
 
 
 class Sampler:
@@ -36,7 +36,7 @@ class Sampler:
         store_samples(rows, now=self.station.now())
         alive = {self._key(followed) for followed in runs}
         self._last = {key: value for key, value in self._last.items() if key in alive}
-        return FIRST_AFTER if runs else self.station.config.sample_every
+        return LOOK_EVERY
 
     @staticmethod
     def _key(followed: Followed) -> tuple[int, int]:

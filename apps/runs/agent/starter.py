@@ -92,14 +92,14 @@ def _create(station: Station, followed: Followed, revealed: dict[str, str]) -> H
     followed.ready_at = time.monotonic()
     followed.environment = environment
     order = _run_spec(station, followed, code_dir, environment, revealed)
-    with followed.starting:
+    with station.engine_places, followed.starting:
         if followed.is_over:
             return None
         return station.executor.create(order)
 
 
 def _set_going(station: Station, followed: Followed, handle: Handle) -> None:
-    with followed.starting:
+    with station.engine_places, followed.starting:
         if followed.is_over:
             return
         followed.handle = handle
@@ -165,8 +165,8 @@ def _run_spec(
 ) -> RunSpec:
     spec = followed.spec
     parameters, env = spec.get("parameters"), spec.get("env")
-    if not isinstance(parameters, dict) or not isinstance(env, dict):
-        raise SpecBroken("The parameters of this run cannot be read.")
+    if not isinstance(parameters, dict) or not isinstance(env, dict) or followed.limits_broken:
+        raise SpecBroken("The order of this run cannot be read.")
     ours = {"CLAW_DEMO_SITE": station.node.demo_site} if station.node.demo_site else {}
     return RunSpec(
         install=station.config.install,

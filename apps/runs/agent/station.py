@@ -62,6 +62,8 @@ class Station:
     data: threading.Event = field(default_factory=threading.Event)  # wakes the tail
     work: threading.Event = field(default_factory=threading.Event)  # wakes the dispatcher
     change: threading.Event = field(default_factory=threading.Event)  # wakes the observer
+    # Builds may take minutes and wait for the network; only this many starts work the engine at a time.
+    engine_places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(4))
     skew: timedelta = timedelta(0)
     heard_at: float = field(default_factory=time.monotonic)
 
@@ -79,7 +81,7 @@ class Station:
 
     @property
     def trouble(self) -> str:
-        return " ".join(self.troubles.values())
+        return " ".join(list(self.troubles.values()))  # other threads add and remove
 
     def set_trouble(self, what: str, sentence: str) -> None:
         if sentence:

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 # Short pauses make a live log lively, long ones make many runs cheap: the pause follows the work there is.
 SHORTEST_PAUSE = 0.025
 LONGEST_PAUSE = 0.1
+NOTHING_TO_FOLLOW = 5.0  # the dispatcher wakes us
 PAUSE_PER_WORK = 2.0
 FRESH_SECONDS = 3.0
 MOST_BYTES = 16 * 1024 * 1024
@@ -50,6 +51,8 @@ class Tail:
             raise
         if more:
             return 0
+        if not len(self.station.roster):
+            return NOTHING_TO_FOLLOW
         worked = time.monotonic() - began
         flowing = bool(steps) or any(began - followed.claimed < FRESH_SECONDS for followed in self.station.roster)
         if not flowing:

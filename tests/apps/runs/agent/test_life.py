@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -251,3 +253,63 @@ def test_use_is_sampled_and_the_peak_kept(rig: Rig) -> None:
     run.refresh_from_db()
     assert ResourceSample.objects.filter(run=run).count() == 1
     assert run.memory_peak_bytes == attempt.spec.limits.memory_bytes // 4
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"limits": None}, {"limits": {"memory_mb": "much"}}, {"command": []}, {"parameters": 3}, {"secrets": {"x": 999}}],
+)
+def test_an_order_that_cannot_be_read_fails_and_the_next_run_starts(rig: Rig, damage: dict[str, object]) -> None:
+    broken = rig.request(priority=1)
+    Run.objects.filter(pk=broken.pk).update(spec={**broken.spec, **damage})
+    behind = rig.request()
+    rig.turn()
+    assert ended(broken) == ("failed", "param_error")
+    assert ended(behind)[0] == "running"
+
+
+def test_what_does_not_start_in_time_is_given_up_with_words(rig: Rig) -> None:
+    rig.pool.hold = True
+    run = rig.request()
+    rig.agent.dispatcher.tick()
+    followed = rig.station.roster.get(run.pk)
+    assert followed is not None
+    followed.ready_at -= 121
+    rig.agent.observer.tick()
+    rig.turn()
+    assert ended(run) == ("timed_out", "start_timeout")
+    assert reasons.sentence(run) == "It had not started after 2 minutes."
+
+
+def test_a_clock_that_is_off_forbids_starts_and_cuts_nothing_short(rig: Rig) -> None:
+    run, _attempt = rig.running(timeout_seconds=60)
+    rig.station.skew = timedelta(hours=3)
+    rig.agent.caretaker.tick()
+    waiting = rig.request()
+    rig.turn()
+    assert "Its clock differs from the database's by 10800 s." in rig.station.trouble
+    assert ended(run)[0] == "running"
+    assert ended(waiting)[0] == "queued"
+
+
+def test_a_place_is_free_for_the_next_run_as_soon_as_one_ends(rig: Rig) -> None:
+    rig = Rig(rig.home, rig.executor, slots=1)
+    _first, attempt = rig.running()
+    second = rig.request()
+    rig.turn()
+    assert ended(second)[0] == "queued"
+    attempt.exit(0)
+    rig.turn()
+    assert rig.station.work.is_set()
+    rig.turn()
+    assert ended(second)[0] == "running"
+
+
+def test_a_folder_left_behind_by_a_dead_worker_is_cleared(rig: Rig) -> None:
+    run, attempt = rig.running()
+    services.move(run_id=run.pk, to=State.LOST, frm=[State.RUNNING], now=datetime.now(UTC), actor=ALICE)
+    rig.agent.dispatcher.tick()
+    old = time.time() - 3600
+    os.utime(attempt.spec.run_dir, (old, old))
+    rig.agent.caretaker.reconcile()
+    assert not attempt.spec.run_dir.exists()
