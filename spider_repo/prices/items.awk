@@ -16,7 +16,7 @@ function next_field(    end, value) {
     return value
 }
 function quoted(text) {
-    gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text); gsub(/[\001-\037]/, " ", text)
+    gsub(/\\/, "&&", text); gsub(/"/, "\\\"", text); gsub(/[\001-\037]/, " ", text)
     return "\"" text "\""
 }
 { sub(/\r$/, "") }

@@ -76,10 +76,10 @@ class _Run:
         self._name = name
         self._stats = Stats()
         self._reporter = Reporter(self._stats)
-        self._crawler: Crawler | None = None
         self._answered: set[int] = set()  # ids of requests whose answer came
         self._good_pages = 0
         self._pages = 0
+        self._failed_calls = 0
         self._reason = "failed"
         self._stopped_by = 0
         self._failure: BaseException | None = None
@@ -87,7 +87,6 @@ class _Run:
     def crawl(self, arguments: Mapping[str, Any]) -> Ending:
         with explained(f"Spider {self._name}"):
             crawler = self._process.create_crawler(self._name)
-        self._crawler = crawler
         self._connect(crawler)
         signal.signal(signal.SIGTERM, self._signal_arrived)
         signal.signal(signal.SIGINT, self._signal_arrived)
@@ -97,7 +96,7 @@ class _Run:
         self._process.start(install_signal_handlers=False)
         ending = self._ending(crawler)
         self._reporter.stop()
-        self._finish(ending)
+        self._finish(crawler, ending)
         return ending
 
     def _connect(self, crawler: Crawler) -> None:
@@ -131,6 +130,7 @@ class _Run:
         self._stats.add("dropped_items")
 
     def _callback_failed(self) -> None:
+        self._failed_calls += 1
         self._stats.add("errors")
 
     def _request_sent(self, request: Any) -> None:
@@ -197,18 +197,26 @@ class _Run:
         if self._stats.get("requests") and not self._good_pages:
             logger.error("No request succeeded.")
             return Ending(exits.FAILED, "no_response")
-        logged = crawler.stats.get_value("log_count/ERROR", 0) if crawler.stats else 0
-        if self._stats.get("errors") >= self._pages and (self._pages or logged):
+        logged = _stats_of(crawler).get("log_count/ERROR", 0)
+        if self._failed_calls >= self._pages and (self._pages or logged):
             logger.error("Every page failed in the spider's own code.")
             return Ending(exits.FAILED, "failed")
         return Ending(exits.OK, self._reason)
 
-    def _finish(self, ending: Ending) -> None:
+    def _finish(self, crawler: Crawler, ending: Ending) -> None:
         totals = self._stats.snapshot()
         logger.info("Closed: %s. %d items.", ending.reason, totals.get("items", 0))
         if records.on_laptop():
             return
         record: dict[str, Any] = {"reason": ending.reason, "exit_code": ending.exit_code, "stats": totals}
-        all_stats = self._crawler.stats.get_stats() if self._crawler and self._crawler.stats else {}
-        record["scrapy"] = {key: value for key, value in all_stats.items() if isinstance(value, (int, float, str))}
+        figures = _stats_of(crawler).items()
+        record["scrapy"] = {key: value for key, value in figures if isinstance(value, (int, float, str))}
         records.write("finish", record)
+
+
+def _stats_of(crawler: Crawler) -> Mapping[str, Any]:
+    """Scrapy's own figures; none when the crawl did not even begin (newer versions raise then)."""
+    try:
+        return crawler.stats.get_stats() if crawler.stats else {}
+    except RuntimeError:
+        return {}
