@@ -133,7 +133,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 @pytest.mark.docker
 def test_an_image_layer_is_built_once_and_holds_no_index_address(docker: Driver, index: str) -> None:
     secret = index.replace("http://", "http://reader:pa55word@")
-    settings = replace(docker.settings, pip_env={"PIP_INDEX_URL": secret})
+    settings = replace(docker.settings, pip_env={"PIP_INDEX_URL": secret}, build_network="host")
     spec = EnvironmentSpec(f"demo-pkg==1.0\n# {docker.settings.install}\n")
     said: list[str] = []
     tag = ImageBuilder(settings).environment(spec, said.append)
@@ -158,7 +158,7 @@ def test_an_image_layer_is_built_once_and_holds_no_index_address(docker: Driver,
 
 @pytest.mark.docker
 def test_an_image_with_requirements_that_fail_says_the_tools_word(docker: Driver, index: str) -> None:
-    settings = replace(docker.settings, pip_env={"PIP_INDEX_URL": index})
+    settings = replace(docker.settings, pip_env={"PIP_INDEX_URL": index}, build_network="host")
     with pytest.raises(BuildFailed, match="no-such-package-at-all"):
         ImageBuilder(settings).environment(EnvironmentSpec("no-such-package-at-all==9"), print)
 
@@ -177,7 +177,7 @@ def test_building_a_hostile_package_leaves_nothing_on_this_machine(docker: Drive
     threading.Thread(target=server.serve_forever, daemon=True).start()
     spec = EnvironmentSpec(f"cp-evil-case @ http://127.0.0.1:{server.server_port}/evil.zip")
     try:
-        tag = ImageBuilder(docker.settings).environment(spec, print)
+        tag = ImageBuilder(replace(docker.settings, build_network="host")).environment(spec, print)
     except BuildFailed:
         tag = ""  # without an index there is no setuptools to build it with: refused is as good
     finally:
