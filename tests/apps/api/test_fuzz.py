@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 # Each example runs in the test's own transaction: rows that pile up do no harm.
 relaxed = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 # fmt: off
