@@ -17,7 +17,7 @@ from guardian.admin import AdminGroupObjectPermissionsForm, AdminUserObjectPermi
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.paginator import InfinitePaginator
-from unfold.widgets import UnfoldAdminCheckboxSelectMultiple
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from apps.accounts import services
 from apps.accounts.models import ApiToken, User
@@ -94,7 +94,7 @@ class _ActionChoices:
         return [(f"{action}_{self.obj._meta.model_name}", ACTION_NAMES[action]) for action in ACTIONS]
 
     def get_obj_perms_field_widget(self) -> forms.Widget:
-        return UnfoldAdminCheckboxSelectMultiple()
+        return UnfoldAdminCheckboxSelectMultipleWidget()
 
 
 class UserRightsForm(_ActionChoices, AdminUserObjectPermissionsForm):
@@ -107,6 +107,17 @@ class GroupRightsForm(_ActionChoices, AdminGroupObjectPermissionsForm):
 
 class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
     """Objects that rights are granted on; who may `manage` one may grant them."""
+
+    def get_obj_perms_base_context(self, request: HttpRequest, obj: Model) -> dict[str, Any]:
+        """With what the admin's own page, which these pages extend, asks of a context."""
+        asked = {"add": False, "change": True, "is_popup": False, "save_as": False, "show_save": False}
+        rights = {"has_add_permission": False, "has_view_permission": True, "has_delete_permission": False}
+        return {
+            **super().get_obj_perms_base_context(request, obj),
+            **asked,
+            **rights,
+            "has_editable_inline_admin_formsets": False,
+        }
 
     def get_obj_perms_manage_user_form(self, request: HttpRequest) -> type[forms.Form]:
         return UserRightsForm
