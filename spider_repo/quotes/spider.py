@@ -41,7 +41,7 @@ class QuotesSpider(BaseSpider):
             if self.tag and self.tag not in tags:
                 continue
             quote = {
-                "text": block.text_of("span.text").strip("“”"),
+                "text": unquoted(block.text_of("span.text")),
                 "author": block.text_of("small.author"),
                 "tags": tags,
                 "url": response.url,
@@ -91,3 +91,8 @@ class QuotesSpider(BaseSpider):
         output("quotes", self.quotes)
         output("authors", len(self.born))
         self.logger.info("%d quotes on %d pages (%s)", self.quotes, self.pages, reason)
+
+
+def unquoted(text):
+    """Without the one pair of quotation marks that the site puts around each quote."""
+    return text[1:-1] if text.startswith("“") and text.endswith("”") else text
