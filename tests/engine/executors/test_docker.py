@@ -238,6 +238,11 @@ def test_stats_of_an_engine_elsewhere_say_the_same(docker: Driver) -> None:
     assert near.network_rx_bytes > 0
 
 
+def test_more_cpus_than_there_are_means_all_of_them(docker: Driver) -> None:
+    handle = docker.script("print('up', flush=True)", limits=replace(SMALL, cpus=1000.0))
+    assert docker.wait(handle).exit_code == 0
+
+
 def test_a_container_that_cannot_be_started_says_why(docker: Driver) -> None:
     spec = docker.spec(("python3", "-c", "pass"))
     handle = docker.executor.create(spec)

@@ -50,6 +50,7 @@ class DockerExecutor:
         self._builder = ImageBuilder(settings)
         self._client: APIClient | None = None
         self._harness: Path | None = None
+        self._cpus = 0
         self._volumes: dict[str, tuple[str, ...]] = {}
         self._groups: dict[str, Groups] = {}
         self._lock = Lock()
@@ -72,6 +73,8 @@ class DockerExecutor:
         (self._settings.home / "runs").mkdir(parents=True, exist_ok=True)
         self._harness_dir()
         self._network.ensure(self._api)
+        with translated():
+            self._cpus = int(self._api.info().get("NCPU", 0))
 
     def health(self) -> EngineHealth:
         return engine_health(self._settings, self._network)
@@ -90,7 +93,7 @@ class DockerExecutor:
         create_spools(spec.run_dir, uid, gid)
         secrets = self._settings.secrets_dir(spec.name)
         config = profile.container_config(
-            spec, self._settings, harness=self._harness_dir(), secrets=secrets, volumes=volumes
+            spec, self._settings, harness=self._harness_dir(), secrets=secrets, volumes=volumes, cpus=self._cpus
         )
         write_secrets(secrets, spec.secrets, uid, gid)
         try:

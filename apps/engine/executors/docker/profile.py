@@ -33,7 +33,7 @@ def labels_of(spec: RunSpec) -> dict[str, str]:
 
 
 def container_config(
-    spec: RunSpec, settings: EngineSettings, *, harness: Path, secrets: Path, volumes: Iterable[str]
+    spec: RunSpec, settings: EngineSettings, *, harness: Path, secrets: Path, volumes: Iterable[str], cpus: int = 0
 ) -> dict[str, Any]:
     """As the Engine's API takes it. docker-py's own builder would cost more time than the call."""
     uid, gid = run_ids(settings)
@@ -50,14 +50,16 @@ def container_config(
         "StopSignal": "SIGTERM",
         "Tty": False,
         "OpenStdin": False,
-        "HostConfig": host_config(spec, settings, harness=harness, secrets=secrets, volumes=volumes),
+        "HostConfig": host_config(spec, settings, harness=harness, secrets=secrets, volumes=volumes, cpus=cpus),
     }
 
 
 def host_config(
-    spec: RunSpec, settings: EngineSettings, *, harness: Path, secrets: Path, volumes: Iterable[str]
+    spec: RunSpec, settings: EngineSettings, *, harness: Path, secrets: Path, volumes: Iterable[str], cpus: int = 0
 ) -> dict[str, Any]:
+    """`cpus` is how many the engine has (0: unknown): it refuses a limit above that."""
     limits = spec.limits
+    share = min(limits.cpus, cpus) if cpus else limits.cpus
     return {
         "Mounts": [
             _bind(spec.code_dir, "/spider"),
@@ -73,7 +75,7 @@ def host_config(
         "Privileged": False,
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,  # the same: no swap
-        "NanoCpus": int(limits.cpus * _CPU_PERIOD_NANOS),
+        "NanoCpus": int(share * _CPU_PERIOD_NANOS),
         "PidsLimit": limits.pids,
         "ShmSize": min(_SHM_BYTES, limits.memory_bytes // 4),
         "OomScoreAdj": _OOM_SCORE,

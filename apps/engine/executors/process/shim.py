@@ -29,9 +29,9 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _TICK_SECONDS = 0.1
-_SHORT_TICK_SECONDS = 0.02  # while memory use is high, and right after the start
+_SHORT_TICK_SECONDS = 0.02  # while memory use is high
 _TREE_EVERY_TICKS = 5
-_FIRST_TICKS = 20
+_FIRST_TICKS = (1, 2, 3)  # a look at all processes costs ms of the core that the spider needs to start
 _NEAR_LIMIT = 0.5
 _KILLED = 128 + signal.SIGKILL
 _CANNOT_START = 125
@@ -121,17 +121,17 @@ class Shim:
 
     def watch(self) -> None:
         """Until the main process has ended: reap what ends, watch memory and number of the tree."""
-        tick = 0
-        while self.status is None:
-            if tick < _FIRST_TICKS or tick % _TREE_EVERY_TICKS == 0:
+        tick, near = 0, False
+        while True:
+            signal.sigtimedwait({signal.SIGCHLD}, _SHORT_TICK_SECONDS if near else _TICK_SECONDS)
+            self.reap()
+            if self.status is not None:
+                return
+            tick += 1
+            if tick in _FIRST_TICKS or tick % _TREE_EVERY_TICKS == 0:
                 self.tree = proc.descendants(os.getpid())
                 self.check_count()
             near = self.check_memory()
-            self.reap()
-            tick += 1
-            if self.status is None:
-                short = near or tick < _FIRST_TICKS
-                signal.sigtimedwait({signal.SIGCHLD}, _SHORT_TICK_SECONDS if short else _TICK_SECONDS)
 
     def reap(self) -> None:
         while True:
