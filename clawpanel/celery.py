@@ -6,7 +6,7 @@ import os
 import warnings
 
 from celery import Celery
-from celery.platforms import SecurityWarning
+from celery.exceptions import SecurityWarning
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "clawpanel.settings")
 

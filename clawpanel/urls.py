@@ -9,7 +9,7 @@ from django.views.defaults import page_not_found
 
 admin.autodiscover()
 # The admin has no door of its own: one place checks passwords, counts failures and will ask for a second factor.
-admin.site.login = secure_admin_login(admin.site.login)
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign,no-untyped-call]  # as allauth says  # type: ignore[method-assign,no-untyped-call]
 
 urlpatterns = [
     # allauth brings pages that need e-mail; without it they would only promise what cannot be kept.

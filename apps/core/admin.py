@@ -71,14 +71,14 @@ class TaskInline(PeriodicTaskInline, TabularInline):
 
 @admin.register(IntervalSchedule)
 class IntervalScheduleAdmin(SuperuserOnly, ModelAdmin):
-    inlines = (TaskInline,)
+    inlines = [TaskInline]
 
 
 @admin.register(CrontabSchedule)
 class CrontabScheduleAdmin(SuperuserOnly, BaseCrontabScheduleAdmin, ModelAdmin):
-    inlines = (TaskInline,)
+    inlines = [TaskInline]
 
 
 @admin.register(ClockedSchedule)
 class ClockedScheduleAdmin(SuperuserOnly, BaseClockedScheduleAdmin, ModelAdmin):
-    inlines = (TaskInline,)
+    inlines = [TaskInline]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.admin import AnchorAdmin
+from apps.accounts.models import User
+from apps.accounts.models import User
 from apps.accounts.rights import allowed
 from apps.core.actors import person
 from apps.core.errors import PanelError
@@ -88,7 +90,7 @@ class JobAdmin(AnchorAdmin):
             "permissions_url": reverse("admin:jobs_job_permissions", args=(job.pk,)) if job else "",
             "delete_url": reverse("admin:jobs_job_delete", args=(job.pk,)) if job else "",
         }
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]  # as the admin's own views do
+        request.current_app = self.admin_site.name  # as the admin's own views do
         return render(request, "admin/jobs/job/form.html", context, status=422 if page and page.wrong else 200)
 
     def _page(self, request: HttpRequest, spider: Spider, job: Job | None) -> JobPageForm:
@@ -105,13 +107,13 @@ class JobAdmin(AnchorAdmin):
 
     def _saved(self, request: HttpRequest, page: JobPageForm, spider: Spider | None, job: Job | None) -> Job | None:
         try:
-            return page.save(by=request.user, now=timezone.now(), spider=spider, job=job)
+            return page.save(by=cast(User, request.user), now=timezone.now(), spider=spider, job=job)
         except PanelError as error:
             page.take(error)
             return None
 
     def delete_model(self, request: HttpRequest, obj: Job) -> None:
-        services.delete_job(job=obj, by=request.user, now=timezone.now())
+        services.delete_job(job=obj, by=cast(User, request.user), now=timezone.now())
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         for job in queryset.order_by("pk"):

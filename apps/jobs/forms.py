@@ -24,7 +24,7 @@ PREFILL = "param."
 def _number(name: str, *, step: str = "1", help_text: Any = "") -> forms.Field:
     """With label, default and bounds of the model's field."""
     field: Any = Job._meta.get_field(name)
-    bounds = {"min": None, "max": None}
+    bounds: dict[str, Any] = {"min": None, "max": None}
     for validator in field.validators:
         if isinstance(validator, MinValueValidator):
             bounds["min"] = max(validator.limit_value, bounds["min"] or validator.limit_value)

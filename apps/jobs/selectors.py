@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
@@ -79,7 +81,7 @@ def jobs_at_a_glance(
     ]
 
 
-def _with_right(user: User | AnonymousUser, action: str, jobs: list[Job]) -> set[int]:
+def _with_right(user: User | AnonymousUser, action: str, jobs: Sequence[Job]) -> set[int]:
     ids = [job.pk for job in jobs]
     return set(allowed(user, action, Job).filter(pk__in=ids).values_list("pk", flat=True))
 

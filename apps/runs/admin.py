@@ -23,7 +23,7 @@ from apps.runs import reasons, services
 from apps.runs.models import Node, Run
 from apps.runs.states import State, Trigger
 
-_LABELS = {
+_LABELS: dict[str, str] = {
     State.SUCCEEDED: "success",
     State.FAILED: "danger",
     State.TIMED_OUT: "warning",
@@ -54,7 +54,7 @@ class RunAdmin(ReadOnlyAdmin):
     def view_on_site(self, run: Run) -> str:
         return reverse("runs:detail", args=(run.pk,))
 
-    @display(description=gettext_lazy("status"), ordering="state", label=_LABELS)
+    @display(description=gettext_lazy("status"), ordering="state", label=_LABELS)  # type: ignore[arg-type]  # lazy text  # type: ignore[arg-type]  # lazy
     def shown_state(self, run: Run) -> tuple[str, str]:
         return run.state, run.get_state_display()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,6 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from apps.accounts.models import User
+from apps.accounts.models import User
 from apps.accounts.rights import can
 from apps.core.actors import person
 from apps.core.errors import PanelError
@@ -145,9 +147,9 @@ def _saved(
     request: HttpRequest, page: JobPageForm, *, spider: Spider | None = None, job: Job | None = None
 ) -> HttpResponse | None:
     """Where to go after saving, or nothing when it was refused; the form then says why."""
-    now, user = timezone.now(), request.user
+    now, user = timezone.now(), cast(User, request.user)
     try:
-        job = page.save(by=user, now=now, spider=spider, job=job)
+        job = page.save(by=cast(User, user), now=now, spider=spider, job=job)
     except PanelError as error:
         page.take(error)
         return None
@@ -168,6 +170,6 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return render(request, "jobs/delete.html", {"job": job})
     name = job.name
-    services.delete_job(job=job, by=request.user, now=timezone.now())
+    services.delete_job(job=job, by=cast(User, request.user), now=timezone.now())
     messages.success(request, _("Job “%(name)s” is deleted. Its runs are kept.") % {"name": name})
     return redirect("jobs:list")

@@ -161,7 +161,7 @@ def query(context: Mapping[str, Any], **changes: Any) -> str:
 @register.filter
 def language_name(code: str) -> str:
     """A language in its own words, so that its speakers find it."""
-    return {"en": "English", "zh-hans": "简体中文"}.get(code, dict(settings.LANGUAGES).get(code, code))
+    return {"en": "English", "zh-hans": "简体中文"}.get(code) or str(str(dict(settings.LANGUAGES).get(code, code)))
 
 
 @register.simple_tag

@@ -151,7 +151,7 @@ def test_slow_ends_as_it_is_told(sample: Any) -> None:
 
 def test_slow_keeps_its_rate_without_drift(sample: Any) -> None:
     run = sample("slow", count=3000, per_second=1000, items_every=10)
-    assert 2.9 < run.seconds < 4.5
+    assert 2.9 < run.seconds < 6
     assert len(run.items) == 300
 
 
@@ -159,7 +159,7 @@ def test_slow_without_a_rate_prints_two_hundred_thousand_lines_in_seconds(sample
     run = sample("slow", count=200_000, per_second=0, items_every=100, line_bytes=100)
     assert run.log.count("\nline ") + run.log.startswith("line ") == 200_000
     assert len(run.items) == 2000
-    assert run.seconds < 5
+    assert run.seconds < 10
 
 
 def test_the_shell_sample_is_clean_for_shellcheck() -> None:
@@ -170,7 +170,7 @@ def test_the_shell_sample_is_clean_for_shellcheck() -> None:
 
 
 def fetch(url: str) -> str:
-    with urlopen(url, timeout=10) as answer:  # noqa: S310 - the test's own server
+    with urlopen(url, timeout=10) as answer:
         return str(answer.read().decode())
 
 
