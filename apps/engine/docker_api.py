@@ -13,7 +13,7 @@ from docker.errors import APIError, DockerException, ImageNotFound
 
 from apps.engine.errors import CreateFailed, EngineUnavailable
 
-TIMEOUT_SECONDS = 10
+DEFAULT_TIMEOUT_SECONDS = 10
 HEALTH_TIMEOUT_SECONDS = 4
 BUILD_TIMEOUT_SECONDS = 1800
 
@@ -26,7 +26,7 @@ _SERVER_ERROR = 500
 _FAULTS_OF_THE_CONTAINER = ("oci runtime", "invalid mount", "no such file", "executable file not found", "mount")
 
 
-def connect(url: str, timeout: int = TIMEOUT_SECONDS) -> APIClient:
+def connect(url: str, timeout: int = DEFAULT_TIMEOUT_SECONDS) -> APIClient:
     """Asks the engine for its version. Raises `EngineUnavailable`."""
     with translated():
         return APIClient(base_url=url or None, version="auto", timeout=timeout)

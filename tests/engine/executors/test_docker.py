@@ -6,17 +6,14 @@ import io
 import shutil
 import socket
 import subprocess
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from apps.engine.docker_api import connect
-from apps.engine.errors import CreateFailed, EngineUnavailable, ImageMissing
+from apps.engine.errors import CreateFailed, ImageMissing
 from apps.engine.executors.docker import DockerExecutor
 from apps.engine.executors.docker.usage import read_stats
 from apps.engine.types import MIB, Phase
@@ -166,60 +163,9 @@ def test_a_foreign_container_of_that_name_is_reported_and_left_alone(docker: Dri
         api.close()
 
 
-def test_an_engine_that_is_not_there_is_unavailable_not_an_error_of_the_run(docker: Driver) -> None:
-    nowhere = DockerExecutor(replace(docker.settings, docker_url="unix:///nonexistent/docker.sock"))
-    handle = docker.script("pass")
-    for call in ("inspect", "terminate", "kill", "pause", "resume", "sample", "remove", "start"):
-        with pytest.raises(EngineUnavailable, match="does not answer"):
-            getattr(nowhere, call)(handle)
-    with pytest.raises(EngineUnavailable):
-        nowhere.list(docker.settings.install)
-    health = nowhere.health()
-    assert not health.ok
-    assert "does not answer" in health.message
-
-
-@pytest.mark.timeout(60)
-def test_an_engine_that_hangs_is_unavailable_within_its_timeout(docker: Driver, tmp_path: Path) -> None:
-    path = tmp_path / "hung.sock"
-    with closing(socket.socket(socket.AF_UNIX)) as server:
-        server.bind(str(path))
-        server.listen(50)  # connections are taken, answers never come: as with a stopped daemon
-        hung = DockerExecutor(replace(docker.settings, docker_url=f"unix://{path}"))
-        started = time.monotonic()
-        assert not hung.health().ok
-        assert time.monotonic() - started < 5
-        with pytest.raises(EngineUnavailable, match="in time"):
-            hung.list(docker.settings.install)
-
-
 def test_an_image_that_is_gone_is_missing(docker: Driver) -> None:
     with pytest.raises(ImageMissing):
         docker.executor.create(docker.spec(("python3", "-c", "pass"), environment="claw-env:gone"))
-
-
-def test_watching_goes_on_when_the_engine_comes_back(docker: Driver, tmp_path: Path) -> None:
-    """The stream goes through a socket that we cut, as a restart of the daemon does."""
-    path = tmp_path / "docker.sock"
-    relay = _Relay(path)
-    through = DockerExecutor(replace(docker.settings, docker_url=f"unix://{path}"))
-    woken, stop = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=through.watch, args=(woken.set, stop))
-    watcher.start()
-    try:
-        assert woken.wait(5)
-        woken.clear()
-        relay.cut()
-        assert woken.wait(10)  # connected again: look, something may have been missed
-        time.sleep(0.5)
-        woken.clear()
-        docker.script("pass")
-        assert woken.wait(5)
-    finally:
-        stop.set()
-        watcher.join(10)
-        relay.close()
-    assert not watcher.is_alive()
 
 
 def test_stats_of_an_engine_elsewhere_say_the_same(docker: Driver) -> None:
@@ -267,48 +213,3 @@ def _rules() -> list[str]:
         pytest.skip("iptables is not installed: apt-get install iptables")
     done = subprocess.run(["iptables", "-w", "5", "-S"], check=True, capture_output=True, text=True)
     return [rule for rule in done.stdout.splitlines() if "CLAW-RUNS" in rule]
-
-
-class _Relay:
-    """Passes a unix socket on to the engine until it is cut."""
-
-    def __init__(self, path: Path) -> None:
-        self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(path))
-        self._server.listen(50)
-        self._open: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._server.accept()
-            except OSError:
-                return
-            far = socket.socket(socket.AF_UNIX)
-            far.connect("/var/run/docker.sock")
-            self._open += [near, far]
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
-
-    @staticmethod
-    def _pump(one: socket.socket, other: socket.socket) -> None:
-        try:
-            while data := one.recv(65536):
-                other.sendall(data)
-        except OSError:
-            pass
-        finally:
-            for end in (one, other):
-                end.close()
-
-    def cut(self) -> None:
-        for end in self._open:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
-
-    def close(self) -> None:
-        self._server.close()
-        self.cut()

@@ -60,7 +60,7 @@ class DockerExecutor:
         """Connected on first use, so that an engine that is down at our start is not the end of us."""
         with self._lock:
             if self._client is None:
-                self._client = connect(self._settings.docker_url)
+                self._client = connect(self._settings.docker_url, self._settings.docker_timeout)
             return self._client
 
     def gateway(self) -> str:
