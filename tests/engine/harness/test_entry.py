@@ -33,7 +33,7 @@ def test_death_by_a_signal_is_told_as_128_plus_its_number(start: Start, shell: s
 
 
 def test_a_command_that_writes_nothing_ends_at_once(start: Start, shell: str) -> None:
-    assert start("true", shell=shell).finish().seconds < 1
+    assert start("true", shell=shell).finish().seconds < 2
 
 
 def test_stdout_and_stderr_keep_their_order(start: Start, shell: str, python: str) -> None:
@@ -136,7 +136,7 @@ def test_children_left_behind_cannot_hold_the_run(start: Start, shell: str) -> N
     run = start("sh", "-c", "(sleep 60; echo never) & echo early; exit 5", shell=shell).finish()
     assert (run.code, run.log.splitlines()[0]) == (5, "early")
     assert "still writing after 3 s" in run.log
-    assert 2.5 < run.seconds < 5
+    assert 2.5 < run.seconds < 10
 
 
 def test_nothing_of_the_wrapper_is_left(start: Start, shell: str) -> None:

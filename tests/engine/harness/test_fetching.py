@@ -130,12 +130,12 @@ def test_requests_to_a_host_keep_their_distance(fetch: Any, server: ScriptedServ
 
 def test_several_requests_are_under_way_at_once(fetch: Any, server: ScriptedServer) -> None:
     def script(*_: object) -> Answer:
-        time.sleep(0.5)
+        time.sleep(1)
         return 200, {}, b""
 
     server.script = script
     fetch(*(f"/{n}" for n in range(4)), settings="concurrency = 4")
-    assert server.seen[-1].at - server.seen[0].at < 0.4
+    assert server.seen[-1].at - server.seen[0].at < 0.9
 
 
 def test_the_same_page_is_fetched_once(fetch: Any, server: ScriptedServer) -> None:
@@ -185,7 +185,7 @@ def test_a_server_that_never_answers_costs_the_timeout_only(fetch: Any, server: 
     server.script = script
     run = fetch("/a", settings="timeout = 0.3; retries = 0")
     assert "no answer in time" in run.log
-    assert run.seconds < 2
+    assert run.seconds < 3
 
 
 def test_an_answer_cut_short_is_asked_again(fetch: Any, server: ScriptedServer) -> None:
