@@ -176,10 +176,12 @@ def refuse_unplaceable(*, now: datetime, run_id: int | None = None) -> int:
     """Runs that need more memory than the largest living node has will never start: they fail with words, at once."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT max(memory_bytes) FROM runs_node WHERE heartbeat_at > now() - interval '120 seconds'",
+            "SELECT max(memory_bytes), min(memory_bytes) FROM runs_node"
+            " WHERE heartbeat_at > now() - interval '120 seconds'"
         )
-        largest = cursor.fetchone()[0]
-    if largest is None:
+        largest, smallest = cursor.fetchone()
+    if not smallest:
+        # No node lives, or one has not heard from its engine yet how much it has.
         return 0
     hopeless = Run.objects.filter(state=State.QUEUED, memory_bytes__gt=largest)
     if run_id is not None:

@@ -12,6 +12,7 @@ from apps.runs.ingest import Ending
 from apps.runs.models import RunEvent
 from apps.runs.states import State
 
+MOST_CHARS = 2000
 _STOPPED = ("user", "stopped_by_user")
 
 
@@ -29,11 +30,15 @@ def ending_of(followed: Followed, now: datetime) -> Ending:
         ok_codes=followed.ok_codes,
         output_full=followed.output_full,
     )
-    reason = outcome.reason or ""
+    state, reason = State(outcome.state), outcome.reason or ""
+    detail = {**outcome.detail, **_facts(followed, reason)}
+    if followed.unreadable and state is State.SUCCEEDED:
+        # Success is earned: what was written has to be stored to its end.
+        state, reason, detail = State.FAILED, "storage_error", {**detail, "error": followed.unreadable}
     return Ending(
-        state=State(outcome.state),
+        state=state,
         reason=reason,
-        detail={**outcome.detail, **_facts(followed, reason)},
+        detail=_storable(detail),
         exit_code=observation.exit_code,
         oom_killed=observation.oom_killed,
         memory_warning=outcome.memory_warning,
@@ -64,4 +69,14 @@ def _finished_at(followed: Followed, observation: Observation, now: datetime) ->
 
 def failure(reason: str, error: str, **detail: Any) -> Ending:
     """An attempt that never started."""
-    return Ending(State.FAILED, reason, {"error": error, **detail} if error else detail)
+    return Ending(State.FAILED, reason, _storable({"error": error, **detail} if error else detail))
+
+
+def _storable(detail: dict[str, Any]) -> dict[str, Any]:
+    """Engines quote what programs and files say; PostgreSQL takes no NUL, and no page a megabyte."""
+    return {
+        key: value.encode("utf-8", "replace").decode().replace("\0", "␀")[:MOST_CHARS]
+        if isinstance(value, str)
+        else value
+        for key, value in detail.items()
+    }

@@ -49,6 +49,7 @@ class Followed:
         self.rejected = run.items_rejected
         self.position = position_of(run, attempt)
         self.in_doubt = False
+        self.unreadable = ""
         self.partial = ""
         self.punched = [0, 0]
         self.behind = 0

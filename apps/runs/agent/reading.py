@@ -47,18 +47,9 @@ def read_step(followed: Followed) -> Step:
         final=final,
         rule=spool.RECORD_RULE,
     )
-    batch = Batch(
-        run_id=followed.run_id,
-        token=followed.token,
-        attempt=followed.attempt,
-        month=followed.month,
-        dataset_id=followed.dataset_id,
-        base=at,
-        out_offset=out.next_offset,
-        records_offset=records.next_offset,
-        out_cut=out.cut,
-        records_cut=records.cut,
-    )
+    batch = _batch(followed)
+    batch.out_offset, batch.out_cut = out.next_offset, out.cut
+    batch.records_offset, batch.records_cut = records.next_offset, records.cut
     notes = followed.notes
     batch.lines += notes
     leveler = Leveler(followed.leveler.state)
@@ -78,6 +69,30 @@ def read_step(followed: Followed) -> Step:
         # An unfinished line is no reason to read again at once.
         more = more and bool(out.data or records.data)
     return Step(batch, more, partial, len(notes), leveler.state)
+
+
+def unreadable_step(followed: Followed) -> Step:
+    """Stays where it is; only our own lines are taken."""
+    batch = _batch(followed)
+    notes = followed.notes
+    batch.lines += notes
+    return Step(batch, more=False, partial="", notes=len(notes), level_state=followed.leveler.state)
+
+
+def _batch(followed: Followed) -> Batch:
+    at = followed.position
+    return Batch(
+        run_id=followed.run_id,
+        token=followed.token,
+        attempt=followed.attempt,
+        month=followed.month,
+        dataset_id=followed.dataset_id,
+        base=at,
+        out_offset=at.out_offset,
+        records_offset=at.records_offset,
+        out_cut=at.out_cut,
+        records_cut=at.records_cut,
+    )
 
 
 class _Records:

@@ -12,7 +12,7 @@ from apps.engine import spool
 from apps.runs import live
 from apps.runs.agent.ending import ending_of
 from apps.runs.agent.followed import Followed, reload_position
-from apps.runs.agent.reading import Step, read_step
+from apps.runs.agent.reading import Step, read_step, unreadable_step
 from apps.runs.agent.station import Station
 from apps.runs.ingest import store_batches
 
@@ -77,7 +77,7 @@ class Tail:
             if taken > MOST_BYTES:
                 more = True
                 break
-            step = read_step(followed)
+            step = self._step(followed)
             batch = step.batch
             if followed.is_over and not step.more:
                 batch.ending = ending_of(followed, self.station.now())
@@ -89,6 +89,16 @@ class Tail:
                 followed.partial = step.partial
                 live.publish_partial(followed.run_id, step.partial)
         return steps, more
+
+    def _step(self, followed: Followed) -> Step:
+        """One run whose files cannot be read must not keep the others from being stored."""
+        try:
+            return read_step(followed)
+        except Exception as error:
+            if not followed.unreadable:
+                logger.exception("%r: its files cannot be read", followed)
+            followed.unreadable = str(error) or type(error).__name__
+            return unreadable_step(followed)
 
     def _store(self, steps: list[tuple[Followed, Step]]) -> None:
         batches = [step.batch for _followed, step in steps]

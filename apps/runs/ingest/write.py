@@ -15,7 +15,7 @@ from apps.runs import store
 from apps.runs.ingest.batch import Batch, Ending
 from apps.runs.models import Attempt
 from apps.runs.moves import StaleRun, move
-from apps.runs.states import PLACED, Level
+from apps.runs.states import PLACED, Level, State
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +49,28 @@ def _store_alone(batch: Batch, now: datetime, actor: Actor) -> bool:
         if not _is_about_data(error):
             raise
         logger.warning("run %s wrote what the database refuses: %s", batch.run_id, error)
-        _drop_bad_records(batch)
     else:
         return True
-    try:
-        _store([batch], now, actor)
-    except StaleRun:
-        return False
-    return True
+    for repair in (_drop_bad_records, _give_up):
+        try:
+            repair(batch)
+            _store([batch], now, actor)
+        except StaleRun:
+            return False
+        except (DataError, IntegrityError, OperationalError) as error:
+            if repair is _give_up or not _is_about_data(error):
+                raise
+            logger.exception("run %s wrote what cannot be stored", batch.run_id)
+        else:
+            return True
+    return False
+
+
+def _give_up(batch: Batch) -> None:
+    """Nothing of this step can be kept: the run ends with words instead of blocking all others for ever."""
+    batch.lines = [("What the run wrote could not be stored.", Level.ERROR.value)]
+    batch.items, batch.progress, batch.stats, batch.output = [], None, None, None
+    batch.ending = Ending(State.FAILED, "storage_error", {})
 
 
 def _is_about_data(error: Exception) -> bool:

@@ -118,6 +118,16 @@ def test_one_item_the_database_refuses_costs_one_item(run: Run, monkeypatch: pyt
     assert stored_lines(other) == [(1, "fine")]
 
 
+def test_a_step_that_cannot_be_stored_at_all_ends_its_run_and_no_other(run: Run) -> None:
+    other = RunFactory(state=State.RUNNING, token=1, attempt=1)
+    AttemptFactory(run=other, number=1)
+    bad = batch(run, lines=[("fine", 20)], ending=Ending(State.FAILED, "create_failed", {"error": "a\0b"}))
+    assert len(put(bad, batch(other, lines=[("fine", 20)]))) == 2
+    run.refresh_from_db()
+    assert (run.state, run.reason) == ("failed", "storage_error")
+    assert stored_lines(other) == [(1, "fine")]
+
+
 @pytest.mark.parametrize("name", ["items_odd.jsonl", "items_hostile.jsonl"])
 def test_what_passes_the_gate_is_stored_and_can_be_read(run: Run, name: str) -> None:
     accepted = []

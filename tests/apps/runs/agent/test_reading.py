@@ -195,3 +195,17 @@ def test_a_spider_that_fills_its_files_to_the_brim_is_over_the_output_limit(rig:
     rig.finish()
     run.refresh_from_db()
     assert (run.state, run.reason) == ("failed", "output_limit")
+
+
+def test_a_run_whose_files_cannot_be_read_fails_alone(rig: Rig) -> None:
+    run, attempt = rig.running()
+    other, second = rig.running()
+    (attempt.spec.run_dir / "out").unlink()
+    (attempt.spec.run_dir / "out").symlink_to("/etc/passwd")
+    second.print("stored")
+    rig.tail(3)
+    assert lines(other) == ["stored"]
+    attempt.exit(0)
+    rig.finish()
+    run.refresh_from_db()
+    assert (run.state, run.reason, run.lines) == ("failed", "storage_error", 0)
