@@ -8,12 +8,27 @@
   const REFRESH_MS = 5000;
   const HEIGHT = 190;
 
-  const colour = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
+  // A canvas knows no CSS variables: the browser resolves the colour on an element.
+  const colour = (value) => {
+    const probe = host.appendChild(document.createElement("span"));
+    probe.style.color = value;
+    const resolved = getComputedStyle(probe).color;
+    probe.remove();
+    return resolved;
+  };
+  const clock = new Intl.DateTimeFormat(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  const timeOf = (seconds) => clock.format(new Date(seconds * 1000));
   const shown = (unit) => (_, value) => (value === null || value === undefined ? "\u2013" : `${number.format(value)}${unit}`);
 
-  const axes = () => [{ stroke: colour("--tblr-secondary"), grid: { stroke: colour("--tblr-border-color") }, ticks: { stroke: colour("--tblr-border-color") } },
-    { stroke: colour("--tblr-secondary"), grid: { stroke: colour("--tblr-border-color") }, ticks: { stroke: colour("--tblr-border-color") }, size: 56 }];
-  const line = (label, tone, unit, more) => ({ label, stroke: colour(tone), fill: `${colour(tone)}22`, width: 1.5, value: shown(unit), points: { show: false }, ...more });
+  const axes = () => {
+    const rule = { stroke: colour("var(--tblr-border-color)"), width: 1 };
+    const look = { stroke: colour("var(--tblr-secondary)"), grid: rule, ticks: rule, font: "12px system-ui, sans-serif" };
+    return [{ ...look, space: 80, values: (_, splits) => splits.map(timeOf) }, { ...look, size: 52 }];
+  };
+  const line = (label, tone, unit, more) => ({
+    label, stroke: colour(`var(${tone})`), fill: colour(`color-mix(in srgb, var(${tone}) 14%, transparent)`), width: 1.5,
+    value: shown(unit), points: { show: false }, ...more,
+  });
 
   const charts = {
     cpu: { series: () => [line(words.cpu, "--claw-blue", " %")], columns: (data) => [data.cpu] },
@@ -35,7 +50,7 @@
     chart.plot = new uPlot({
       width: width(element), height: HEIGHT, cursor: { sync: { key: "run" } }, legend: { live: true },
       scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] } },
-      axes: axes(), series: [{ label: words.time, value: (_, at) => (at ? new Date(at * 1000).toLocaleTimeString(document.documentElement.lang) : "\u2013") }, ...series],
+      axes: axes(), series: [{ label: words.time, value: (_, at) => (at ? timeOf(at) : "\u2013") }, ...series],
     }, [data.at, ...chart.columns(data)], element);
     chart.single = data.at.length === 1;
   };

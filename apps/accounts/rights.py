@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -55,10 +56,8 @@ def _holds(user: User, action: str, anchors: list[tuple[type[Model], str]]) -> Q
     for anchor, path in anchors:
         everywhere |= _permission(anchor, action)
         granted = _permission(anchor, action, "permission__")
-        # guardian takes the class too, its annotation does not say so.
-        users: Any = get_user_obj_perms_model(anchor)  # type: ignore[arg-type]
-        groups: Any = get_group_obj_perms_model(anchor)  # type: ignore[arg-type]
-        for rows in (users.objects.filter(granted, user=user), groups.objects.filter(granted, group__user=user)):
+        for table in _grants(anchor):
+            rows = _by(user, table).filter(granted)
             here |= Q(**{f"{path or 'pk'}__in": Subquery(rows.values("content_object_id"))})
     globally = Permission.objects.filter(everywhere).filter(Q(user=user) | Q(group__user=user))
     return Q(Exists(globally)) | here
@@ -83,24 +82,44 @@ def can(user: User | AnonymousUser, action: str, obj: Model) -> bool:
 
 def actions_on(user: User | AnonymousUser, obj: Model, actions: Iterable[str] = ACTIONS) -> frozenset[str]:
     """All of `actions` that `user` may do on one object, in one statement: for the buttons of a page."""
-    wanted = tuple(actions)
+    wanted = frozenset(actions)
     anchors = _anchors(type(obj))
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     if user.is_superuser:
-        return frozenset(wanted)
-    row: dict[str, Any] | None = (
-        type(obj)
-        ._default_manager.filter(pk=obj.pk)
-        .annotate(**{f"may_{action}": Exists(_self(obj, _holds(user, action, anchors))) for action in wanted})
-        .values(*(f"may_{action}" for action in wanted))
-        .first()
-    )
-    return frozenset(action for action in wanted if row and row[f"may_{action}"])
+        return wanted
+    names = {_codename(anchor, action): action for anchor, _path in anchors for action in wanted}
+    held = _held_globally(user, names)
+    for anchor, path in anchors:
+        pk = getattr(obj, f"{path}_id") if path else obj.pk
+        for rows in _grants(anchor):
+            held = held.union(_by(user, rows).filter(content_object_id=pk).values_list(*_CODENAME), all=True)
+    return frozenset(names[name] for name in held if name in names)
 
 
-def _self(obj: Model, condition: Q) -> QuerySet[Model]:
-    return type(obj)._default_manager.filter(condition, pk=obj.pk)
+_CODENAME = ("permission__content_type__app_label", "permission__codename")
+
+
+def _codename(anchor: type[Model], action: str) -> tuple[str, str]:
+    return anchor._meta.app_label, f"{action}_{anchor._meta.model_name}"
+
+
+def _held_globally(user: User, names: Iterable[tuple[str, str]]) -> QuerySet[Any, Any]:
+    codenames = {codename for _label, codename in names}
+    mine = Permission.objects.filter(Q(user=user) | Q(group__user=user), codename__in=codenames)
+    return mine.values_list("content_type__app_label", "codename")
+
+
+def _grants(anchor: type[Model]) -> tuple[Any, Any]:
+    """The tables of grants on objects of `anchor`, to users and to groups."""
+    # guardian takes the class too, its annotation does not say so.
+    return get_user_obj_perms_model(anchor), get_group_obj_perms_model(anchor)  # type: ignore[arg-type]
+
+
+def _by(user: User, table: Any) -> QuerySet[Any]:
+    owner = "user" if hasattr(table, "user") else "group__user"
+    rows: QuerySet[Any] = table.objects.filter(**{owner: user})
+    return rows
 
 
 def _actions(role_or_action: str) -> tuple[str, ...]:

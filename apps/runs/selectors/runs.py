@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet, Value
+from django.db.models import QuerySet
 
 from apps.accounts import rights
 from apps.accounts.models import User
@@ -25,15 +25,6 @@ def visible_runs(user: User | AnonymousUser, action: str = "view") -> QuerySet[R
 def visible_runs_for_page(user: User | AnonymousUser, action: str = "view") -> QuerySet[Run]:
     """The same with everything a page names joined in, so that showing a run costs one query."""
     return visible_runs(user, action).select_related("spider", "version", "job", "project", "node", "requested_by")
-
-
-def rights_on(user: User | AnonymousUser, run: Run, actions: tuple[str, ...]) -> set[str]:
-    """Which of the actions the user may do on this run, in one query."""
-    asked = [
-        visible_runs(user, action).filter(pk=run.pk).annotate(may=Value(action)).values_list("may", flat=True)
-        for action in actions
-    ]
-    return set(asked[0].union(*asked[1:], all=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,14 @@
-"""The Data tab: scraped values as cells that can neither act nor mislead, and the downloads."""
+"""The Data tab and the downloads."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
-from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -20,24 +17,10 @@ from apps.core.visible_text import visible_text
 from apps.runs import selectors
 from apps.runs.models import Item, Run
 from apps.runs.states import ACTIVE
+from apps.runs.views.cells import MISSING, Cell, cell_of, pretty
 
 PAGE_ITEMS = 50
 MAX_COLUMNS = 30
-LONG_TEXT = 160
-SHOWN_TEXT = 20_000
-MAX_URL = 2000
-_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
-_MISSING = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """`kind` names how the template shows it; `text` is safe of control characters but not escaped."""
-
-    kind: str
-    text: str = ""
-    more: str = ""
-    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,61 +33,6 @@ class ItemRow:
 def number(text: str | None, default: int = 0) -> int:
     """A non-negative number from the address; anything else is the default."""
     return min(int(text), 2**62) if text and text.isascii() and text.isdigit() and len(text) < 20 else default
-
-
-def cell_of(value: Any) -> Cell:
-    if value is _MISSING:
-        return Cell("missing")
-    if value is None or value == "" or value == [] or value == {}:
-        return Cell("empty", json.dumps(value))
-    if isinstance(value, bool):
-        return Cell("word", json.dumps(value))
-    if isinstance(value, int | float):
-        return Cell("number", json.dumps(value))
-    if isinstance(value, str):
-        return _text_cell(value)
-    return _nested_cell(value)
-
-
-def link_of(text: str) -> str:
-    """The address if it is an http or https one and nothing else, else nothing."""
-    if (
-        len(text) > MAX_URL
-        or not text.isprintable()
-        or " " in text
-        or not text.lower().startswith(("http://", "https://"))
-    ):
-        return ""
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return ""
-    return text if parts.scheme in ("http", "https") and parts.hostname else ""
-
-
-def _text_cell(value: str) -> Cell:
-    url = link_of(value)
-    shown = visible_text(value[:SHOWN_TEXT])
-    if url:
-        kind = "image" if urlsplit(url).path.lower().endswith(_IMAGES) else "link"
-        return Cell(kind, shown if len(shown) <= LONG_TEXT else f"{shown[:LONG_TEXT]}…", url=url)
-    if len(shown) > LONG_TEXT or "\n" in shown:
-        first = shown[:LONG_TEXT].split("\n", 1)[0]
-        return Cell("long", f"{first}…", more=shown)
-    return Cell("text", shown)
-
-
-def _nested_cell(value: Any) -> Cell:
-    if isinstance(value, list):
-        summary = ngettext("list of %(n)d", "list of %(n)d", len(value)) % {"n": len(value)}
-    else:
-        summary = ngettext("object with %(n)d key", "object with %(n)d keys", len(value)) % {"n": len(value)}
-    return Cell("nested", summary, more=_pretty(value))
-
-
-def _pretty(value: Any) -> str:
-    text = visible_text(json.dumps(value, ensure_ascii=False, indent=2))
-    return text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}\n…"
 
 
 def page_context(run: Run, *, after: int, raw: bool) -> dict[str, Any]:
@@ -133,8 +61,8 @@ def _columns(run: Run, items: list[Item]) -> list[str]:
 
 def _row(item: Item, columns: list[str], *, raw: bool) -> ItemRow:
     data = item.data if isinstance(item.data, dict) else {}
-    cells = [] if raw else [cell_of(data.get(name, _MISSING)) for name in columns]
-    return ItemRow(item.seq, cells, _pretty(item.data) if raw else "")
+    cells = [] if raw else [cell_of(data.get(name, MISSING)) for name in columns]
+    return ItemRow(item.seq, cells, pretty(item.data) if raw else "")
 
 
 @login_required

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,12 +17,14 @@ from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from apps.accounts import rights
 from apps.core.actors import person
 from apps.core.addresses import where_from
 from apps.runs import reasons, selectors, services
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import ACTIVE, Level, State, Trigger
 from apps.runs.views import data, words
+from apps.runs.views.cells import cell_of
 
 TABS = ("log", "data", "metrics", "parameters", "events")
 # What a tab shows beyond the run itself needs a right of its own.
@@ -40,7 +43,7 @@ def taken(request: HttpRequest, run_id: int, action: str) -> Run:
 @never_cache
 def detail(request: HttpRequest, run_id: int) -> HttpResponse:
     run = taken(request, run_id, "view")
-    may = selectors.rights_on(request.user, run, PAGE_RIGHTS)
+    may = rights.actions_on(request.user, run, PAGE_RIGHTS)
     shown = [tab for tab in TABS if TAB_RIGHTS.get(tab) is None or TAB_RIGHTS[tab] in may]
     tab = request.GET.get("tab") or _default_tab(run, shown)
     if tab not in shown:
@@ -59,7 +62,7 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponse:
 def head(request: HttpRequest, run_id: int) -> HttpResponse:
     """The head again, asked for while the run is active."""
     run = taken(request, run_id, "view")
-    may = selectors.rights_on(request.user, run, PAGE_RIGHTS)
+    may = rights.actions_on(request.user, run, PAGE_RIGHTS)
     return render(request, "runs/detail/_head.html", head_context(run, may))
 
 
@@ -79,7 +82,7 @@ def rerun(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect("runs:detail", again.pk)
 
 
-def head_context(run: Run, may: set[str]) -> dict[str, Any]:
+def head_context(run: Run, may: frozenset[str]) -> dict[str, Any]:
     now = timezone.now()
     active = run.state in ACTIVE
     return {
@@ -153,10 +156,10 @@ def _parameters_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     spec = run.spec
     secrets = sorted(spec.get("secrets", {}))
     return {
-        "parameters": [(name, data.cell_of(value)) for name, value in spec.get("parameters", {}).items()],
+        "parameters": [(name, cell_of(value)) for name, value in spec.get("parameters", {}).items()],
         "secrets": secrets,
         "environment": sorted(spec.get("env", {}).items()),
-        "command": spec.get("command", []),
+        "command": shlex.join(map(str, spec.get("command", []))),
         "limits": spec.get("limits", {}),
         "attempts": selectors.attempts(run),
     }

@@ -180,8 +180,8 @@ def test_rights_on_a_run_are_those_granted_on_its_job(action: str) -> None:
     rights.grant(user, action, run.job)
     every = ("view", "view_log", "view_data", "export_data", "stop", "run")
 
-    assert selectors.rights_on(user, run, every) == {action}
-    assert selectors.rights_on(UserFactory(), run, every) == set()
+    assert rights.actions_on(user, run, every) == {action}
+    assert rights.actions_on(UserFactory(), run, every) == set()
     assert list(selectors.visible_runs(user, action)) == [run]
 
 
