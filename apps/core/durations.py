@@ -32,16 +32,12 @@ class BadSize(Invalid):
 def parse_duration(text: str) -> int:
     """Seconds of `1h30m`, `90 min`, `1.5 h`, `2 小时`; a bare number is seconds."""
     text = text.strip().lower()
+    if re.fullmatch(r"[0-9]{1,12}", text):
+        return int(text)
     at, total = 0, 0.0
     while at < len(text):
         match = _SPAN.match(text, at)
-        unit = (
-            _NAMES.get(match.group(2))
-            if match and match.group(2)
-            else "s"
-            if match and match.end() == len(text)
-            else None
-        )
+        unit = _NAMES.get(match.group(2)) if match else None
         if match is None or unit is None:
             break
         total += float(match.group(1)) * _UNITS[unit]

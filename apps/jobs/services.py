@@ -165,8 +165,8 @@ def _write(job: Job, by: User, now: datetime, changes: dict[str, Any]) -> None:
     faults: dict[str, list[str]] = {}
     if "version" in changes:
         job.version = changes["version"]
-        if job.version is not None and job.version.spider_id != job.spider_id:
-            faults["version"] = [_("This version belongs to another spider.")]
+    if job.version is not None and job.version.spider_id != job.spider_id:
+        faults["version"] = [_("This version belongs to another spider.")]
     if "name" in changes:
         job.name = _checked_name(changes["name"], faults)
     for limit in LIMITS:
