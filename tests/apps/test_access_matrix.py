@@ -173,9 +173,10 @@ def faults_of(world: World, method: str, address: str, answers: dict[str, int]) 
         answer = ask(world.clients[person], method, world.path(address))
         if answer.status_code != answers[person]:
             yield f"{person} got {answer.status_code}, not {answers[person]}"
-        elif person == "nobody" and answer.status_code == 302 and address not in ELSEWHERE:
-            if not (to := answer["Location"]).startswith("/accounts/login/?next="):
-                yield f"nobody was sent to {to}"
+        sent_to = answer.get("Location", "")
+        to_sign_in = person == "nobody" and answer.status_code == 302 and address not in ELSEWHERE
+        if to_sign_in and not sent_to.startswith("/accounts/login/?next="):
+            yield f"nobody was sent to {sent_to}"
 
 
 def test_everyone_gets_the_right_answer_from_every_address(world: World) -> None:
