@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.admin import AnchorAdmin
 from apps.accounts.models import User
-from apps.accounts.models import User
 from apps.accounts.rights import allowed
 from apps.core.actors import person
 from apps.core.errors import PanelError

@@ -14,13 +14,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.models import User
-from apps.accounts.models import User
 from apps.accounts.rights import can
 from apps.core.actors import person
 from apps.core.errors import PanelError
 from apps.core.schema_forms import SchemaForm
 from apps.jobs import selectors, services
-from apps.jobs.forms import JobForm, default_values, prefilled
+from apps.jobs.forms import JobForm, changed_values, default_values, prefilled
 from apps.jobs.models import Job
 from apps.jobs.views.form_page import JobPageForm
 from apps.runs.states import Trigger
@@ -91,8 +90,7 @@ def _kept_parameters(data: QueryDict, before: Spider, spider: Spider) -> dict[st
 
 def _kept_fields(data: QueryDict, before: Spider, spider: Spider) -> dict[str, Any]:
     """Name and limits the person has changed; the others become the new spider's."""
-    old = default_values(before)
-    changed = {name: data[name] for name, value in old.items() if name in data and data[name] != str(value)}
+    changed = changed_values(data, before)
     env = {"env": data["env"]} if data.get("env") else {}
     return {**default_values(spider), **changed, **env}
 
@@ -149,14 +147,18 @@ def _saved(
     """Where to go after saving, or nothing when it was refused; the form then says why."""
     now, user = timezone.now(), cast(User, request.user)
     try:
-        job = page.save(by=cast(User, user), now=now, spider=spider, job=job)
+        job = page.save(by=user, now=now, spider=spider, job=job)
     except PanelError as error:
         page.take(error)
         return None
     if "run" in request.POST and can(user, "run", job):
         # Two calls on purpose: when the run is refused the job stays saved, and the message says why.
-        run, _new = services.run_job(job=job, by=person(user), now=now, trigger=Trigger.MANUAL)
-        return redirect("runs:detail", run.pk)
+        try:
+            run, _new = services.run_job(job=job, by=person(user), now=now, trigger=Trigger.MANUAL)
+        except PanelError as error:
+            messages.error(request, error.message)
+        else:
+            return redirect("runs:detail", run.pk)
     messages.success(request, _("Job “%(name)s” is saved.") % {"name": job.name})
     return redirect("jobs:detail", job.pk)
 
