@@ -16,6 +16,7 @@ Row = tuple[int, int, int, str]
 
 LEVELS = (10, 20, 30, 40, 50)
 MERGED_BYTES = 256 * 1024
+MOST_MERGED = 400
 
 # A compressor is not safe to share between threads, and costs more to make than a small chunk to pack.
 _local = threading.local()
@@ -78,7 +79,7 @@ def _next_group(run_id: int, month: date, after: int) -> list[LogChunk]:
     rows = LogChunk.objects.filter(month=month, run_id=run_id, first_line__gt=after).order_by("first_line")
     group: list[LogChunk] = []
     size = 0
-    for chunk in rows.iterator(chunk_size=200):
+    for chunk in rows[:MOST_MERGED]:
         if group and (chunk.attempt != group[0].attempt or size + chunk.raw_bytes > MERGED_BYTES):
             break
         group.append(chunk)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from django.db import Error, connection
 from django.utils import timezone
 
+from apps.engine.errors import EngineError
 from apps.engine.types import Executor
 from apps.runs import leases
 from apps.runs.agent import bell
@@ -28,6 +29,7 @@ from apps.runs.agent.tail import Tail
 logger = logging.getLogger(__name__)
 
 LEAVE_SECONDS = 4.0
+WATCH_AGAIN = 5.0
 
 
 def _nothing() -> None:
@@ -60,14 +62,18 @@ class Agent:
         station = self.station
         stop = station.stop
         self.beat()
-        self._threads = [
-            Loop("heartbeat", self.beat, stop=self._beat_stop),
-            Loop("care", self.caretaker.tick, stop=stop),
+        work = [
             Loop("dispatch", self.dispatcher.tick, stop=stop, wake=station.work),
             Loop("tail", self.tail.tick, stop=stop, wake=station.data),
             Loop("observer", self.observer.tick, stop=stop, wake=station.change),
             Loop("sampler", self.sampler.tick, stop=stop),
+        ]
+        self.caretaker.loops = work
+        self._threads = [
+            Loop("heartbeat", self.beat, stop=self._beat_stop),
+            Loop("care", self.caretaker.tick, stop=stop),
             Loop("watch", self._watch, stop=stop),
+            *work,
         ]
         for thread in self._threads:
             thread.start()
@@ -84,7 +90,12 @@ class Agent:
         return self.config.heartbeat
 
     def _watch(self) -> float:
-        self.station.executor.watch(self.station.change.set, self.station.stop)
+        """A hint sooner than the next look; without it ends are seen all the same."""
+        try:
+            self.station.executor.watch(self.station.change.set, self.station.stop)
+        except EngineError as error:
+            logger.info("no hints from the engine: %s", error)
+            return WATCH_AGAIN
         return 1.0
 
     def ended(self, followed: Followed) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from apps.engine.errors import EngineError, EngineUnavailable
@@ -12,6 +13,7 @@ from apps.engine.types import EngineHealth, Handle
 from apps.runs import leases, store
 from apps.runs.agent.config import MEMORY_SHARE, SLOTS_PER_CORE, AgentConfig
 from apps.runs.agent.followed import Followed
+from apps.runs.agent.loops import Loop
 from apps.runs.agent.station import Station
 from apps.runs.models import Run
 from apps.runs.states import TERMINAL
@@ -20,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 MOST_SKEW_SECONDS = 5.0
 LEFT_AFTER_SECONDS = 60.0
+STUCK_AFTER = 60.0
 
 
 def report_of(
@@ -48,6 +51,7 @@ class Caretaker:
         self._prepared = False
         self._reconcile_at = 0.0
         self._reported: leases.NodeReport | None = None
+        self.loops: Sequence[Loop] = ()
 
     def tick(self) -> float:
         station = self.station
@@ -56,6 +60,9 @@ class Caretaker:
         skew = station.skew.total_seconds()
         far_off = abs(skew) > MOST_SKEW_SECONDS
         station.set_trouble("clock", f"Its clock differs from the database's by {skew:.0f} s." if far_off else "")
+        now = time.monotonic()
+        stuck = ", ".join(loop.name for loop in self.loops if now - loop.last_done > STUCK_AFTER)
+        station.set_trouble("stuck", f"Parts of its worker have not moved for a minute: {stuck}." if stuck else "")
         if not self._prepared and "engine" not in station.troubles:
             self._prepare()
         self.report()

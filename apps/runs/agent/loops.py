@@ -47,7 +47,8 @@ class Loop(threading.Thread):
             return min(LONGEST_PAUSE, 0.25 * 2.0 ** min(self._failures, 6))
         except Exception:
             self._failures += 1
-            logger.exception("%s failed and goes on", self.name)
+            if self._failures == 1:
+                logger.exception("%s failed and goes on", self.name)
             _forget_connection()
             return LONGEST_PAUSE
         if self._failures:

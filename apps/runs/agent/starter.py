@@ -64,7 +64,7 @@ def _start(station: Station, followed: Followed) -> None:
     followed.redactor = Redactor(revealed.values())
     handle = _existing(station, followed)
     if handle is None:
-        if followed.started_at is not None:
+        if followed.started_at is not None or followed.stop_cause:
             followed.observation = Observation(Phase.MISSING)
             return
         handle = _create(station, followed, revealed)

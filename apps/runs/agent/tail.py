@@ -103,6 +103,7 @@ class Tail:
     def _store(self, steps: list[tuple[Followed, Step]]) -> None:
         batches = [step.batch for _followed, step in steps]
         kept = {id(batch) for batch in store_batches(batches, now=self.station.now(), actor=self.station.actor)}
+        live.publish_many([(batch.run_id, batch.rows) for batch in batches if id(batch) in kept])
         for followed, step in steps:
             if id(step.batch) not in kept:
                 logger.info("%r is not ours any more", followed)
@@ -119,8 +120,6 @@ class Tail:
                 self._punch(followed)
 
     def _publish(self, followed: Followed, step: Step) -> None:
-        if step.batch.rows:
-            live.publish_lines(followed.run_id, step.batch.rows)
         if step.partial != followed.partial:
             followed.partial = step.partial
             live.publish_partial(followed.run_id, step.partial)

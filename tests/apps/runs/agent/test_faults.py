@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,7 @@ from apps.engine.executors.fake import FakeExecutor
 from apps.runs import services
 from apps.runs.agent import config
 from apps.runs.agent.agent import Agent
+from apps.runs.agent.loops import Loop
 from apps.runs.models import Node, Run
 from apps.runs.states import TERMINAL, State
 from tests.apps.runs.agent.rig import ALICE, Rig, items, lines, wait_for
@@ -169,3 +171,13 @@ def test_a_worker_is_proven_dead_by_its_process() -> None:
     again = own.rpartition("-")[0] + "-1"
     elsewhere = "otherboot.1-999999-5"
     assert config.dead_workers([own, gone, again, elsewhere, "odd", ""]) == [gone, again]
+
+
+def test_a_part_of_the_agent_that_does_not_move_shows_as_trouble(live: Live) -> None:
+    agent = live.agents[0]
+    wait_for(lambda: Node.objects.get().trouble == "")
+    stuck = Loop("tail", lambda: 1.0, stop=threading.Event())
+    stuck.last_done -= 61
+    agent.caretaker.loops = [stuck]
+    agent.caretaker.tick()
+    assert "have not moved for a minute: agent-tail" in Node.objects.get().trouble
