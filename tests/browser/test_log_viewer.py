@@ -283,6 +283,7 @@ def test_hostile_items_are_shown_as_text(run: Run, reader: User, open_page: Open
     assert "‹U+202E›" in body  # noqa: RUF001 (the marks we use)
     links = page.eval_on_selector_all("main .card a[href]", "links => links.map(link => [link.protocol, link.rel])")
     assert all(each == ["https:", "noopener noreferrer"] for each in links if each[0] != "http:")
+    assert bool(query) or ["https:", "noopener noreferrer"] in links
     assert (
         page.eval_on_selector_all("a[href]", "links => links.filter(l => /^(javascript|data):/i.test(l.href)).length")
         == 0
@@ -412,6 +413,7 @@ def test_every_tab_fits_the_screen(
             expect(page.locator(".u-over").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{tab} is too wide: {name}"
         take_screenshot(page, f"run-{tab}-{name}")
+        page.close()
 
 
 def test_long_lines_wrap_and_the_end_stays_reachable(run: Run, reader: User, open_page: OpenPage) -> None:

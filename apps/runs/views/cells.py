@@ -31,8 +31,8 @@ class Cell:
     more: str = ""
     url: str = ""
 
-    def __html__(self) -> SafeString:
-        """For `{{ cell }}`: a page has up to 1 500 of them, too many for a template each."""
+    def html(self) -> SafeString:
+        """Made here and not by a template: a page has up to 1 500 of them."""
         if self.url:
             return format_html(_LINK, self.kind, self.url, self.text)
         if self.more:

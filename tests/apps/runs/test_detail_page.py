@@ -190,6 +190,20 @@ def test_pages_of_items_go_forward_and_back_by_number(run: Run, user: User, sign
     assert ">50</td>" not in second
 
 
+def test_the_table_shows_values_by_their_kind(run: Run, user: User, signed_in: Client) -> None:
+    rights.grant(user, "viewer", run.job)
+    store_items(run, [{"a": "<b>", "u": "https://a.test/?x=1&y='\"", "n": {"k": "<i>"}, "e": "", "z": None}], first=3)
+    page = signed_in.get(f"/runs/{run.pk}/?tab=data").content.decode()
+
+    assert "<bdi>&lt;b&gt;</bdi>" in page
+    assert 'href="https://a.test/?x=1&amp;y=&#x27;&quot;" rel="noopener noreferrer"' in page
+    assert (
+        "<summary><bdi>object with 1 key</bdi></summary><pre>{\n  &quot;k&quot;: &quot;&lt;i&gt;&quot;\n}</pre>" in page
+    )
+    assert '<code class="claw-cell-empty">&quot;&quot;</code>' in page
+    assert '<code class="claw-cell-empty">null</code>' in page
+
+
 def test_downloads_carry_everything_exactly(run: Run, user: User, signed_in: Client) -> None:
     rights.grant(user, "operator", run.job)
     text = (CASES / "items" / "items_hostile.jsonl").read_text()
