@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -13,6 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.core.form_fields import DurationField, MegabytesField
 from apps.jobs.models import Job
 from apps.spiders.models import Spider, Version
 
@@ -21,8 +22,8 @@ NUMBERS = ("memory_mb", "cpus", "timeout_seconds", "grace_seconds", "priority")
 PREFILL = "param."
 
 
-def _number(name: str, *, step: str = "1", help_text: Any = "") -> forms.Field:
-    """With label, default and bounds of the model's field."""
+def _number(name: str, kind: type[forms.Field] = forms.IntegerField, *, label: Any = "", help_text: Any) -> forms.Field:
+    """With default and bounds of the model's field."""
     field: Any = Job._meta.get_field(name)
     bounds: dict[str, Any] = {"min": None, "max": None}
     for validator in field.validators:
@@ -30,14 +31,19 @@ def _number(name: str, *, step: str = "1", help_text: Any = "") -> forms.Field:
             bounds["min"] = max(validator.limit_value, bounds["min"] or validator.limit_value)
         elif isinstance(validator, MaxValueValidator):
             bounds["max"] = min(validator.limit_value, bounds["max"] or validator.limit_value)
-    kind = forms.IntegerField if step == "1" else forms.FloatField
-    widget = forms.NumberInput(attrs={"class": "form-control", "step": step})
-    return kind(
-        label=field.verbose_name,
-        min_value=bounds["min"],
-        max_value=bounds["max"],
-        help_text=help_text or field.help_text,
-        widget=widget,
+    attributes: dict[str, Any] = {"class": "form-control", "autocomplete": "off"}
+    if kind.widget is forms.NumberInput:
+        attributes["step"] = "any" if kind is forms.FloatField else "1"
+    made: Any = kind
+    return cast(
+        forms.Field,
+        made(
+            label=label or field.verbose_name,
+            min_value=bounds["min"],
+            max_value=bounds["max"],
+            help_text=help_text,
+            widget=kind.widget(attrs=attributes),
+        ),
     )
 
 
@@ -56,11 +62,26 @@ class JobForm(forms.Form):
         empty_label=gettext_lazy("always the current one"),
         widget=forms.Select(attrs={"class": "form-select"}),
     )
-    memory_mb = _number("memory_mb", help_text=gettext_lazy("A run that needs more is ended."))
-    cpus = _number("cpus", step="any", help_text=gettext_lazy("How many cores it may keep busy."))
-    timeout_seconds = _number("timeout_seconds", help_text=gettext_lazy("A run that takes longer is stopped."))
-    grace_seconds = _number("grace_seconds", help_text=gettext_lazy("Time to end by itself before it is killed."))
-    priority = _number("priority")
+    memory_mb = _number(
+        "memory_mb",
+        MegabytesField,
+        label=gettext_lazy("Memory"),
+        help_text=gettext_lazy("Such as 512 MB or 1.5 GB. A run that needs more is ended."),
+    )
+    cpus = _number("cpus", forms.FloatField, help_text=gettext_lazy("How many cores it may keep busy."))
+    timeout_seconds = _number(
+        "timeout_seconds",
+        DurationField,
+        label=gettext_lazy("Time limit"),
+        help_text=gettext_lazy("Such as 15 min or 1h30m. A run that takes longer is stopped."),
+    )
+    grace_seconds = _number(
+        "grace_seconds",
+        DurationField,
+        label=gettext_lazy("Grace after stop"),
+        help_text=gettext_lazy("Time to end by itself before it is killed, such as 10 s."),
+    )
+    priority = _number("priority", help_text=gettext_lazy("1 is the most urgent, 9 the least."))
     env = forms.CharField(
         label=gettext_lazy("Environment variables"),
         required=False,
@@ -109,6 +130,16 @@ def default_values(spider: Spider) -> dict[str, Any]:
     values: dict[str, Any] = {name: Job._meta.get_field(name).default for name in NUMBERS}  # type: ignore[union-attr]
     limits = spider.current_version.default_limits if spider.current_version else {}
     return {"name": spider.title, **values, **{name: limits[name] for name in NUMBERS if name in limits}}
+
+
+def changed_values(data: QueryDict, spider: Spider) -> dict[str, Any]:
+    """What somebody typed over the values a new job of the spider starts with."""
+    fields = JobForm.base_fields
+    return {
+        name: data[name]
+        for name, value in default_values(spider).items()
+        if name in data and fields[name].has_changed(value, data[name])
+    }
 
 
 def prefilled(query: QueryDict, schema: Mapping[str, Any]) -> dict[str, Any]:

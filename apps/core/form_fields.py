@@ -1,0 +1,55 @@
+"""Form fields that take what people write: 1h30m, 512 MB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.core.durations import format_duration, format_megabytes, parse_duration, parse_megabytes
+from apps.core.errors import Invalid
+
+
+class _SpelledField(forms.IntegerField):
+    """A whole number that is shown and typed in words; a bare number is taken as it is."""
+
+    widget = forms.TextInput
+
+    def parse(self, text: str) -> int:
+        raise NotImplementedError
+
+    def spell(self, number: int) -> str:
+        raise NotImplementedError
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, int) or value in self.empty_values:
+            return super().to_python(value)
+        try:
+            return self.parse(str(value))
+        except Invalid as error:
+            raise forms.ValidationError(error.message, code=error.code) from error
+
+    def prepare_value(self, value: Any) -> Any:
+        return self.spell(value) if isinstance(value, int) else value
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        """Not the bounds of a number box: this is a text box."""
+        return {}
+
+
+class DurationField(_SpelledField):
+    """Seconds."""
+
+    def parse(self, text: str) -> int:
+        return parse_duration(text)
+
+    def spell(self, number: int) -> str:
+        return format_duration(number)
+
+
+class MegabytesField(_SpelledField):
+    def parse(self, text: str) -> int:
+        return parse_megabytes(text)
+
+    def spell(self, number: int) -> str:
+        return format_megabytes(number)
