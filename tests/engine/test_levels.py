@@ -92,10 +92,10 @@ def test_forged_frames_and_markup_are_plain_text():
 
 def test_hostile_lines_do_not_slow_the_match():
     hostile = ["2026-03-08 01:59:59" + " a-b" * 20_000, "[" * 60_000, "level" * 13_000 + "=", "\x1b[" + "1;" * 30_000]
-    started = time.perf_counter()
+    started = time.process_time()
     for line in hostile:
         level_of(line)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
 
 
 def test_plain_lines_are_levelled_fast():
@@ -108,6 +108,6 @@ def test_plain_lines_are_levelled_fast():
 
 
 def _seconds(data: bytes) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     Leveler().lines(data)
-    return time.perf_counter() - started
+    return time.process_time() - started

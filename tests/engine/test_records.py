@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.engine.records import MAX_RECORD_BYTES, Record, Reject, parse_record
@@ -191,6 +191,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values))
 def test_any_json_object_is_kept_byte_for_byte_or_refused_for_nul(value):
     raw = json.dumps(value).encode()
@@ -202,6 +203,7 @@ def test_any_json_object_is_kept_byte_for_byte_or_refused_for_nul(value):
         assert record.raw == raw
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(line):
     parse_record(line.replace(b"\n", b""))
@@ -217,7 +219,7 @@ def test_items_pass_the_gate_fast():
 
 
 def _seconds(lines: list[bytes]) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     for line in lines:
         parse_record(line)
-    return time.perf_counter() - started
+    return time.process_time() - started

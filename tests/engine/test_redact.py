@@ -111,6 +111,6 @@ def test_hostile_lines_do_not_slow_the_patterns():
 
 
 def _seconds(redactor: Redactor, block: str) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     redactor.redact(block)
-    return time.perf_counter() - started
+    return time.process_time() - started

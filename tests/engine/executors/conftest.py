@@ -87,11 +87,11 @@ class Driver:
         self.executor.start(handle)
         return handle
 
-    def wait(self, handle: Handle, seconds: float = 20) -> Observation:
+    def wait(self, handle: Handle, seconds: float = 60) -> Observation:
         self.until(lambda: self.executor.inspect(handle).phase in (Phase.EXITED, Phase.MISSING), seconds)
         return self.executor.inspect(handle)
 
-    def until(self, true: Callable[[], bool], seconds: float = 10) -> None:
+    def until(self, true: Callable[[], bool], seconds: float = 30) -> None:
         deadline = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < deadline, "it did not happen in time"
@@ -103,7 +103,7 @@ class Driver:
     def records(self, handle: Handle) -> str:
         return (handle.run_dir / RECORDS).read_text(errors="replace")
 
-    def until_printed(self, handle: Handle, text: str, seconds: float = 10) -> None:
+    def until_printed(self, handle: Handle, text: str, seconds: float = 30) -> None:
         self.until(lambda: text in self.out(handle), seconds)
 
     def another(self) -> Executor:

@@ -101,14 +101,14 @@ def test_watching_goes_on_when_the_engine_comes_back(docker: Driver, relay: _Rel
     watcher = threading.Thread(target=through.watch, args=(woken.set, stop))
     watcher.start()
     try:
-        assert woken.wait(5)
+        assert woken.wait(30)
         woken.clear()
         relay.cut()
-        assert woken.wait(10)  # connected again: look, something may have been missed
+        assert woken.wait(30)  # connected again: look, something may have been missed
         time.sleep(0.5)
         woken.clear()
         docker.script("pass")
-        assert woken.wait(5)
+        assert woken.wait(30)
     finally:
         stop.set()
         watcher.join(10)

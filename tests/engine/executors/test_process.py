@@ -31,7 +31,7 @@ for i in range(6):
 print("codes", sorted(os.waitpid(-1, 0)[1] for i in range(6)), flush=True)
 """
     handle = process.script(script, limits=replace(SMALL, memory_bytes=256 * MIB))
-    seen = process.wait(handle, 15)
+    seen = process.wait(handle)
     assert (seen.exit_code, seen.oom_killed) == (0, True)
     assert "9]" in process.out(handle)
 
@@ -47,7 +47,7 @@ for i in range(6):
 print("codes", sorted(os.waitpid(-1, 0)[1] for i in range(6)), flush=True)
 """
     handle = process.script(script)
-    seen = process.wait(handle, 15)
+    seen = process.wait(handle)
     assert (seen.exit_code, seen.oom_killed) == (0, False)
     assert process.out(handle) == "codes [0, 0, 0, 0, 0, 0]\n"
 

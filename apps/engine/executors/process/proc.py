@@ -72,6 +72,36 @@ def descendants(root: int) -> list[Stat]:
     return found
 
 
+class Tree:
+    """The descendants of a process, looked at often: only processes new since the last look are read to find them."""
+
+    _ALL_EVERY_LOOKS = 100  # a pid may have been given to a new process between two looks
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self._looks = 0
+        self._seen: set[str] = set()
+        self._members: set[int] = set()
+
+    def look(self) -> list[Stat]:
+        names = set(filter(str.isdecimal, os.listdir("/proc")))
+        if self._looks % self._ALL_EVERY_LOOKS == 0:
+            self._seen, self._members = set(), set()
+        self._looks += 1
+        members = {stat.pid: stat for stat in map(read_stat, self._members) if stat is not None}
+        # In the order of age, so that most parents come before their children.
+        new = [stat for stat in map(read_stat, sorted(map(int, names - self._seen))) if stat is not None]
+        found = True
+        while found:
+            found = False
+            for stat in new:
+                if stat.pid not in members and (stat.parent in members or stat.parent == self.root):
+                    members[stat.pid] = stat
+                    found = True
+        self._seen, self._members = names, set(members)
+        return [stat for stat in members.values() if stat.state not in "ZX"]
+
+
 def proportional_bytes(stat: Stat) -> int:
     """Memory with shared pages divided among those who share them: exact, but slow to ask for."""
     try:

@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
-_TICK_SECONDS = 0.1
-_SHORT_TICK_SECONDS = 0.02  # while memory use is high
-_TREE_EVERY_TICKS = 5
-_FIRST_TICKS = (1, 2, 3)  # a look at all processes costs ms of the core that the spider needs to start
-_NEAR_LIMIT = 0.5
+_TICK_SECONDS = 0.2
+_SHORT_TICK_SECONDS = 0.02  # while memory use grows fast
+_FAST_GROWTH = 0.05  # of the limit, between two looks
 _KILLED = 128 + signal.SIGKILL
 _CANNOT_START = 125
 _NICENESS = 5
@@ -58,8 +56,8 @@ class Shim:
         self.main = 0
         self.status: int | None = None
         self.oom = False
-        self.tree: list[Any] = []
         self.victims: dict[int, int] = {}
+        self.last_total = 0
 
     def run(self, ready: int) -> None:
         os.set_inheritable(ready, False)
@@ -121,17 +119,15 @@ class Shim:
 
     def watch(self) -> None:
         """Until the main process has ended: reap what ends, watch memory and number of the tree."""
-        tick, near = 0, False
+        tree, fast = proc.Tree(os.getpid()), False
         while True:
-            signal.sigtimedwait({signal.SIGCHLD}, _SHORT_TICK_SECONDS if near else _TICK_SECONDS)
+            signal.sigtimedwait({signal.SIGCHLD}, _SHORT_TICK_SECONDS if fast else _TICK_SECONDS)
             self.reap()
             if self.status is not None:
                 return
-            tick += 1
-            if tick in _FIRST_TICKS or tick % _TREE_EVERY_TICKS == 0:
-                self.tree = proc.descendants(os.getpid())
-                self.check_count()
-            near = self.check_memory()
+            found = tree.look()
+            self.check_count(found)
+            fast = self.check_memory(found)
 
     def reap(self) -> None:
         while True:
@@ -144,28 +140,27 @@ class Shim:
             if pid == self.main:
                 self.status = status
 
-    def check_count(self) -> None:
+    def check_count(self, tree: list[Any]) -> None:
         """The kernel does not limit the processes of root: where we could not change the user, the newest go."""
-        extra = sorted(self.tree, key=lambda stat: stat.started)[self.order["limits"]["pids"] :]
+        extra = sorted(tree, key=lambda stat: stat.started)[self.order["limits"]["pids"] :]
         for stat in extra:
             proc.send(stat.pid, signal.SIGKILL)
 
-    def check_memory(self) -> bool:
-        """Whether use is near the limit; over it, the largest process is killed, as the kernel does in a container."""
+    def check_memory(self, tree: list[Any]) -> bool:
+        """Whether use grows fast; over the limit the largest process is killed, as the kernel does in a container."""
         limit = self.order["limits"]["memory_bytes"]
-        used = [stat for stat in (proc.read_stat(stat.pid) for stat in self.tree) if stat is not None]
-        total = sum(stat.rss_bytes for stat in used)
-        if total <= limit * _NEAR_LIMIT:
-            return False
-        self.tree = used = proc.descendants(os.getpid())
-        total = sum(stat.rss_bytes for stat in used)
-        if total <= limit or any(self.victims.get(stat.pid) == stat.started for stat in used):
-            return True  # a victim that is still there gives its memory back in a moment
+        total = sum(stat.rss_bytes for stat in tree)
+        fast = bool(total - self.last_total > limit * _FAST_GROWTH)
+        self.last_total = total
+        if total <= limit:
+            return fast
+        if any(self.victims.get(stat.pid) == stat.started for stat in tree):
+            return fast  # a victim that is still there gives its memory back in a moment
         # Pages shared after a fork count for each process: ask for the exact shares before somebody is killed for it.
-        exact = {stat.pid: proc.proportional_bytes(stat) for stat in used}
+        exact = {stat.pid: proc.proportional_bytes(stat) for stat in tree}
         if sum(exact.values()) <= limit:
-            return True
-        victim = max(used, key=lambda stat: exact[stat.pid])
+            return fast
+        victim = max(tree, key=lambda stat: exact[stat.pid])
         if proc.send(victim.pid, signal.SIGKILL):
             self.victims[victim.pid] = victim.started
             self.oom = True
@@ -205,7 +200,7 @@ def _set_limits(limits: dict[str, Any]) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, limits["output_bytes"])
     _limit(resource.RLIMIT_NOFILE, limits["open_files"])
-    # The tree's real use is watched every 0.1 s; this stops a program that takes gigabytes between two looks.
+    # The tree's real use is watched every 0.2 s; this stops a program that takes gigabytes between two looks.
     _limit(resource.RLIMIT_DATA, 2 * memory + (1 << 30))
     if limits["cpu_seconds"]:
         _limit(resource.RLIMIT_CPU, limits["cpu_seconds"])
