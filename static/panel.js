@@ -25,7 +25,8 @@
       const seconds = (Date.now() - Date.parse(each.dateTime)) / 1000;
       if (seconds < 60) continue;
       const [value, unit] = seconds < 3600 ? [seconds / 60, "minute"] : seconds < 86400 ? [seconds / 3600, "hour"] : [seconds / 86400, "day"];
-      each.textContent = relative.format(-Math.floor(value), unit);
+      // Chinese: a space between digits and characters, as everywhere on the page.
+      each.textContent = relative.format(-Math.floor(value), unit).replace(/(\d)([\u4e00-\u9fff])/, "$1 $2");
     }
   };
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
