@@ -26,8 +26,8 @@ class Command(BaseCommand):
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
             raise CommandError(f"There is no user named {options['username']}.")
-        ttl = timedelta(days=options["days"]) if options["days"] else None
         try:
+            ttl = timedelta(days=options["days"]) if options["days"] else None
             token, text = create_token(
                 user=user, name=options["name"], scope=options["scope"], now=timezone.now(), ttl=ttl
             )
