@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from apps.core.schema_forms import names_in_order
 from apps.core.schema_forms.texts import choices_of, shown, text_of, title_of
 
 
@@ -65,7 +66,7 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """A schema may be any JSON; only objects describe a parameter."""
     properties = schema.get("properties")
     found = properties if isinstance(properties, dict) else {}
-    return {name: rule for name, rule in found.items() if isinstance(rule, dict)}
+    return {name: found[name] for name in names_in_order(schema) if isinstance(found[name], dict)}
 
 
 def _said(value: Any) -> str:

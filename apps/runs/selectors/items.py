@@ -12,6 +12,7 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from apps.core.csv_cells import csv_lines
+from apps.core.schema_forms import names_in_order
 from apps.runs.models import Item, Run
 
 MAX_COLUMNS = 1000
@@ -63,9 +64,8 @@ def item_columns(run: Run) -> list[str]:
 
 def ordered_columns(run: Run, keys: list[str]) -> list[str]:
     schema = run.version.item_schema or {}
-    properties = schema.get("properties") if isinstance(schema, dict) else None
     present = set(keys)
-    first = [key for key in properties if key in present] if isinstance(properties, dict) else []
+    first = [key for key in names_in_order(schema) if key in present] if isinstance(schema, dict) else []
     known = set(first)
     return first + [key for key in keys if key not in known]
 
