@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -16,7 +17,7 @@ from apps.runs.models import Run, RunEvent
 from apps.runs.moves import move
 from apps.runs.services import RunFinished, request_stop
 from apps.runs.states import ACTIVE, MOVES, PLACED, TERMINAL, State
-from tests.factories import RunFactory
+from tests.factories import JobFactory, RunFactory
 
 AGENT = Actor("agent", "node-a")
 
@@ -66,6 +67,26 @@ def test_the_database_itself_keeps_terminal_states_terminal(db: None, state: Sta
 
 def test_every_state_has_its_moves() -> None:
     assert set(MOVES) == set(ACTIVE)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_an_end_and_a_sweep_at_the_same_moment_one_wins_for_good(now: datetime) -> None:
+    def end(given: tuple[int, State]) -> bool:
+        try:
+            return move(run_id=given[0], to=given[1], frm=PLACED, token=1, now=now, actor=AGENT)
+        finally:
+            connection.close()
+
+    job = JobFactory()
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(25):
+            run = RunFactory(state=State.RUNNING, token=1, job=job)
+            ends = [State.SUCCEEDED, State.LOST, State.CANCELED, State.FAILED]
+            won = list(pool.map(end, [(run.pk, state) for state in ends]))
+            run.refresh_from_db()
+            assert won.count(True) == 1
+            assert run.state == ends[won.index(True)]
+            assert RunEvent.objects.filter(run=run).count() == 1
 
 
 class LifeOfARun(RuleBasedStateMachine):

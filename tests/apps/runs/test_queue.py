@@ -154,5 +154,5 @@ def test_a_claim_is_as_quick_from_a_long_queue_as_from_a_short_one(db: None, now
     short = _time_claims(node, now)
     _fill_queue(queued(now), 10_000)
     long = _time_claims(node, now)
-    print(f"claim: median {short * 1000:.1f} ms from 100, {long * 1000:.1f} ms from 10 000")  # noqa: T201
+    print(f"claim: median {short * 1000:.1f} ms from 100, {long * 1000:.1f} ms from 10 000")
     assert long < 2.5 * short + 0.002

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -313,3 +314,26 @@ def test_a_folder_left_behind_by_a_dead_worker_is_cleared(rig: Rig) -> None:
     os.utime(attempt.spec.run_dir, (old, old))
     rig.agent.caretaker.reconcile()
     assert not attempt.spec.run_dir.exists()
+
+
+def test_twenty_workers_that_die_one_after_the_other_store_each_item_once(rig: Rig) -> None:
+    run, attempt = rig.running()
+    dice = random.Random(11)  # noqa: S311
+    written = 0
+    for number in range(20):
+        worker = rig.second(f"w{number + 2}")
+        Run.objects.filter(pk=run.pk).update(lease_until=None)
+        worker.agent.dispatcher.tick()
+        for _ in range(dice.randint(1, 5)):
+            for _ in range(dice.randint(0, 30)):
+                written += 1
+                attempt.write_out(f"line {written}\n".encode())
+                attempt.emit({"n": written})
+            worker.tail(dice.randint(0, 2))
+        rig.tail()  # the first worker is awake again and knows nothing of it all
+    attempt.exit(0)
+    worker.finish()
+    assert ended(run) == ("succeeded", "")
+    assert lines(run) == [f"line {number}" for number in range(1, written + 1)]
+    assert items(run) == [{"n": number} for number in range(1, written + 1)]
+    assert run.token == 21
