@@ -147,7 +147,7 @@ async def _read(feed: Feed) -> None:
     """Follow the hints, ask the database now and then, survive the loss of either."""
     lines, states = wire.lines_key(feed.run_id), wire.state_key(feed.run_id)
     seen: dict[bytes | str | memoryview[int], int | bytes | str | memoryview[int]] = {lines: "0", states: "0"}
-    polled, hints = 0.0, True
+    polled, hints = float("-inf"), True
     while True:
         try:
             if time.monotonic() - polled > (POLL_SECONDS if hints else POLL_SECONDS_WITHOUT_HINTS):
@@ -171,7 +171,7 @@ async def _read(feed: Feed) -> None:
                 _take(feed, key == lines, identity, fields)
         if answer:
             if not over and feed.status.get("state") in TERMINAL:
-                polled = 0.0
+                polled = float("-inf")
             feed.wake()
 
 
