@@ -50,6 +50,7 @@ CLAWPANEL_BUILD_ENV = env.build_environment()
 
 INSTALLED_APPS = [
     "unfold",
+    "unfold.contrib.guardian",
     # Without autodiscovery, which clawpanel.urls does: workers and beat need no admin pages.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",

@@ -117,6 +117,8 @@ class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
             **asked,
             **rights,
             "has_editable_inline_admin_formsets": False,
+            # The object itself, as the change page has it; guardian gives its name.
+            "original": obj,
         }
 
     def get_obj_perms_manage_user_form(self, request: HttpRequest) -> type[forms.Form]:

@@ -1,0 +1,42 @@
+"""The admin in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.rights import can
+from apps.runs.states import State
+from tests.browser.conftest import OpenPage
+from tests.browser.gallery import furnish
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.browser
+
+
+def test_runs_jobs_and_rights_are_looked_after(
+    open_page: OpenPage, take_screenshot: Callable[[Page, str], Path], now: datetime
+) -> None:
+    ada, job, run = furnish(now)
+    bob = UserFactory(username="bob")
+    page = open_page("/admin/runs/run/", ada)
+    take_screenshot(page, "admin-runs")
+    page.goto(f"/admin/jobs/job/{job.pk}/change/")
+    take_screenshot(page, "admin-job")
+    page.get_by_label("Pages at most").fill("3")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/admin/jobs/job/")
+    job.refresh_from_db()
+    assert job.parameters["max_pages"] == 3
+    page.goto(f"/admin/spiders/spider/{job.spider.pk}/permissions/user-manage/{bob.pk}/")
+    take_screenshot(page, "admin-rights")
+    page.get_by_label("See it and its runs").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Permissions saved")).to_be_visible()
+    assert can(bob, "view", run if run.spider_id == job.spider_id else job)
+    assert not can(bob, "run", job)
+    assert run.state in State.values
