@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
 
-from tests.docker.case_spiders import write_registry
-from tests.panel import Panel, panel
+from tests.panel import Panel
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(420)]
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Panel]:
-    with panel("docker", slots=6) as started:
-        started.manage("sync_spiders", str(write_registry(tmp_path_factory.mktemp("cases"))))
-        yield started
 
 
 class Cases:
