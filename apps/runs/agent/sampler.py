@@ -18,11 +18,12 @@ LOOK_EVERY = 1.0
 
 
 class Sampler:
-    """A rate needs two looks; the first of a run is taken early, so that short runs have a picture too."""
+    """Every look of a run's first seconds is a sample, so that short runs have a picture and a true peak too."""
 
     def __init__(self, station: Station) -> None:
         self.station = station
         self._last: dict[tuple[int, int], tuple[float, float]] = {}
+        self._first_seen: dict[tuple[int, int], float] = {}
         self._next_at = 0.0
 
     def tick(self) -> float:
@@ -31,12 +32,16 @@ class Sampler:
         if regular:
             self._next_at = now + self.station.config.sample_every
         runs = [followed for followed in self.station.roster if followed.handle is not None and not followed.is_over]
-        due = [followed for followed in runs if regular or self._key(followed) not in self._last]
+        due = [followed for followed in runs if regular or self._is_young(followed, now)]
         rows = [row for row in map(self._row, due) if row is not None]
         store_samples(rows, now=self.station.now())
         alive = {self._key(followed) for followed in runs}
         self._last = {key: value for key, value in self._last.items() if key in alive}
+        self._first_seen = {key: at for key, at in self._first_seen.items() if key in alive}
         return LOOK_EVERY
+
+    def _is_young(self, followed: Followed, now: float) -> bool:
+        return now - self._first_seen.setdefault(self._key(followed), now) < self.station.config.sample_every
 
     @staticmethod
     def _key(followed: Followed) -> tuple[int, int]:
