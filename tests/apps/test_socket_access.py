@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.urls import URLPattern
@@ -16,6 +17,7 @@ from apps.runs.states import State
 from clawpanel.asgi import application
 from clawpanel.routing import websocket_urlpatterns
 from tests.apps.runs import test_consumers
+from tests.apps.test_same_answer import HOLDERS
 from tests.factories import RunFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_closed")]
@@ -68,6 +70,20 @@ async def outcome(path: str, headers: list[tuple[bytes, bytes]]) -> int:
 async def test_everyone_gets_the_right_answer(run: Run, headers: Any, route: str) -> None:
     path = "/" + route.replace("<int:run_id>", str(run.pk))
     assert [await outcome(path, headers[person]) for person in PEOPLE] == list(MATRIX[route])
+
+
+@pytest.mark.parametrize(("holder", "may"), HOLDERS, ids=lambda part: getattr(part, "__name__", ""))
+async def test_a_right_opens_the_log_however_it_is_held(run: Run, holder: Any, may: bool) -> None:
+    def prepare() -> tuple[bool, str]:
+        user = UserFactory()
+        cookie = test_consumers.session_of(user)
+        holder(user, run)
+        return user.is_active, f"{settings.SESSION_COOKIE_NAME}={cookie}"
+
+    active, cookie = await sync_to_async(prepare)()
+    refused = NOT_THERE if active else NOT_SIGNED_IN
+    path = f"/ws/runs/{run.pk}/log/"
+    assert await outcome(path, [(b"cookie", cookie.encode())]) == (OPEN if may else refused)
 
 
 def test_every_socket_has_a_row() -> None:

@@ -122,6 +122,12 @@ def client() -> redis.asyncio.Redis:
     return _clients[loop]
 
 
+def goes_on() -> bool:
+    """Whether the current task was not told to end: redis-py 8 at times swallows the cancellation of a read."""
+    task = asyncio.current_task()
+    return task is None or not task.cancelling()
+
+
 @asynccontextmanager
 async def watch(run_id: int) -> AsyncIterator[tuple[Feed, asyncio.Event]]:
     """The run's feed, read from now on, and an event that is set whenever something in it changed."""
@@ -148,7 +154,7 @@ async def _read(feed: Feed) -> None:
     lines, states = wire.lines_key(feed.run_id), wire.state_key(feed.run_id)
     seen: dict[bytes | str | memoryview[int], int | bytes | str | memoryview[int]] = {lines: "0", states: "0"}
     polled, hints = float("-inf"), True
-    while True:
+    while goes_on():
         try:
             if time.monotonic() - polled > (POLL_SECONDS if hints else POLL_SECONDS_WITHOUT_HINTS):
                 await feed.poll()

@@ -13,7 +13,7 @@ import orjson
 import redis
 
 from apps.runs.live import wire
-from apps.runs.live.feed import client
+from apps.runs.live.feed import client, goes_on
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +59,11 @@ async def mailbox() -> AsyncIterator[Mailbox]:
 
 
 async def _listen(hub: _Hub) -> None:
-    while True:
+    while goes_on():
         try:
             async with client().pubsub(ignore_subscribe_messages=True) as subscription:
                 await subscription.subscribe(wire.notice_channel())
-                while True:
+                while goes_on():
                     message = await subscription.get_message(timeout=1.0)
                     if message is not None:
                         _deliver(hub, message["data"])
