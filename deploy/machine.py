@@ -28,6 +28,7 @@ PACKAGES = {
 PUBLIC_BASE = "python:3.12-slim"
 OWN_BASE = "clawpanel-base:bookworm"
 HOST_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+USUAL_SOCKET = "unix:///var/run/docker.sock"
 PULL_SECONDS = 120
 DOCKERD_SECONDS = 60
 CHECKS = {
@@ -97,7 +98,11 @@ def engine(work: Path) -> Iterator[bool]:
         return
     socket = work / "docker.sock"
     roots = {"--data-root": work / "data", "--exec-root": work / "exec", "--pidfile": work / "docker.pid"}
-    command = ["dockerd", "-H", f"unix://{socket}", *(f"{option}={path}" for option, path in roots.items())]
+    command = ["dockerd", "-H", f"unix://{socket}"]
+    if not quiet("docker", "-H", USUAL_SOCKET, "version", seconds=15):
+        # Nobody answers at the usual place either: what knows no other finds the engine there.
+        command += ["-H", USUAL_SOCKET]
+    command += [f"{option}={path}" for option, path in roots.items()]
     log = (work / "dockerd.log").open("wb")
     daemon = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
     os.environ["DOCKER_HOST"] = f"unix://{socket}"

@@ -73,7 +73,7 @@ def test_kills_again_and_again_during_many_items_store_each_item_once(panel: Ben
 
 @pytest.mark.docker
 def test_a_worker_with_docker_runs_a_spider_and_adopts_it_after_a_kill() -> None:
-    with bench("docker", CLAWPANEL_RUNNER_BASE="clawpanel-base:bookworm") as panel:
+    with bench("docker") as panel:
         panel.start_worker()
         run = panel.request(SLOW, "1500", "200", "10", "3")
         panel.wait(run, lambda run: run.lines > 200, seconds=180)

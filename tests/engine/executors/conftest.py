@@ -24,13 +24,14 @@ from apps.engine.spool import OUT, RECORDS
 from apps.engine.types import MIB, EnvironmentSpec, Executor, Handle, Limits, Observation, Phase, RunSpec
 
 CASES = Path(__file__).parent.parent.parent / "cases" / "spiders"
+DOCKER_URL = os.environ.get("DOCKER_HOST", "")
 BASES = ("clawpanel-base:bookworm", "python:3.12-slim")
 SMALL = Limits(memory_bytes=256 * MIB, pids=64, tmp_bytes=32 * MIB, output_bytes=64 * MIB, grace_seconds=2)
 
 
 def has_docker() -> bool:
     try:
-        connect("", timeout=3).close()
+        connect(DOCKER_URL, timeout=3).close()
     except EngineError:
         return False
     return True
@@ -38,7 +39,7 @@ def has_docker() -> bool:
 
 def local_base() -> str:
     """A base image that is here already; CLAWPANEL_RUNNER_BASE comes first."""
-    api = connect("")
+    api = connect(DOCKER_URL)
     try:
         tags = {tag for image in api.images() for tag in image.get("RepoTags") or ()}
     finally:
@@ -132,7 +133,9 @@ def driver_of(executor: Executor, settings: EngineSettings, home: Path) -> Drive
 def docker_session(engine_home: Path) -> Iterator[Driver]:
     if not has_docker():
         pytest.skip("no Docker Engine answers: start dockerd, or run deploy/test as root")
-    settings = EngineSettings(install=f"t{os.getpid()}d", home=engine_home, runner_base=local_base())
+    settings = EngineSettings(
+        install=f"t{os.getpid()}d", home=engine_home, docker_url=DOCKER_URL, runner_base=local_base()
+    )
     driver = driver_of(DockerExecutor(settings), settings, engine_home)
     yield driver
     clean_up(driver)

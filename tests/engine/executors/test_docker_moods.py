@@ -15,7 +15,7 @@ import pytest
 from apps.engine.errors import EngineUnavailable
 from apps.engine.executors.docker import DockerExecutor
 from apps.engine.types import Phase
-from tests.engine.executors.conftest import Driver
+from tests.engine.executors.conftest import DOCKER_URL, Driver
 
 pytestmark = pytest.mark.docker
 
@@ -135,7 +135,7 @@ class _Relay:
             except OSError:
                 return
             far = socket.socket(socket.AF_UNIX)
-            far.connect("/var/run/docker.sock")
+            far.connect(DOCKER_URL.removeprefix("unix://") or "/var/run/docker.sock")
             self._open += [near, far]
             for one, other in ((near, far), (far, near)):
                 threading.Thread(target=self._pump, args=(one, other, one is far), daemon=True).start()
