@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -27,7 +28,7 @@ PASSWORD = "panel-password-1"
 
 def free_port() -> int:
     """A free loopback port below 32768, where outgoing connections do not come from."""
-    for port in range(21000, 32000, 7):
+    for port in random.sample(range(21000, 32000), 200):
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port

@@ -13,7 +13,7 @@ from apps.engine.records import Record, Reject, parse_record
 from apps.runs.agent.followed import Followed
 from apps.runs.ingest import Batch
 
-OUT_WINDOW = 256 * 1024
+OUT_WINDOW = 1024 * 1024  # smaller ones make a transaction for every 2 600 lines of a burst
 RECORDS_WINDOW = 1024 * 1024
 REJECTS_SPELLED_OUT = 20
 STATS_KEYS = 500
