@@ -110,6 +110,7 @@ class Bench:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(worker.pid, signal.SIGKILL)
                 worker.wait()
+        _wait_for_sessions_to_end()
         if self.executor == "docker":
             label = f"label=clawpanel.install={settings.CLAWPANEL_INSTALL}"
             left = subprocess.run(
@@ -117,6 +118,19 @@ class Bench:
             )
             if left.stdout.split():
                 subprocess.run(["docker", "rm", "-f", *left.stdout.split()], capture_output=True, check=False)
+
+
+def _wait_for_sessions_to_end(seconds: float = 10) -> None:
+    """PostgreSQL learns of a killed client a moment later; until then the test database cannot be dropped."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            if not cursor.fetchone()[0]:
+                return
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
