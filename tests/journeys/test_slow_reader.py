@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.panel import free_port
+import psycopg
+
+from tests.panel import Panel, free_port
 
 APPLICATION = """
 from clawpanel import pacing
@@ -60,3 +62,23 @@ def test_a_reader_that_stands_still_holds_up_the_download_not_the_server(tmp_pat
     finally:
         server.terminate()
         server.wait(10)
+
+
+def test_a_large_file_of_items_costs_the_server_no_memory(running_panel: Panel) -> None:
+    run = running_panel.run(running_panel.job("large file", "slow", count=1))
+    running_panel.wait(run)
+    with psycopg.connect(running_panel.environment["DATABASE_URL"]) as connection:
+        connection.execute(
+            "INSERT INTO runs_item (month, run_id, seq, attempt, dataset_id, created_at, data)"
+            " SELECT month, id, 1000 + n, 1, 0, now(), jsonb_build_object('n', n, 'text', repeat('x', 1000))"
+            " FROM runs_run, generate_series(1, 150000) AS n WHERE id = %s",
+            [run],
+        )
+    web = running_panel.process_with("daphne")
+    before = peak_megabytes(web.pid)
+    for file in ("items.jsonl", "items.csv"):
+        address = f"{running_panel.url}/api/v1/runs/{run}/{file}"
+        with running_panel.session.get(address, stream=True, timeout=60) as answer:
+            received = sum(map(len, answer.iter_content(1 << 16)))
+        assert received > 150_000_000
+    assert peak_megabytes(web.pid) - before < 60
