@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -143,3 +144,4 @@ def bench(executor: str = "process", **more: str) -> Iterator[Bench]:
         yield made
     finally:
         made.close()
+        shutil.rmtree(home, ignore_errors=True)
