@@ -107,15 +107,19 @@ def run_job(
     parameters: Mapping[str, Any] | None = None,
     secrets: Mapping[str, str | None] | None = None,
     idempotency_key: str | None = None,
+    complete: bool = False,
 ) -> tuple[Run, bool]:
-    """A run with the job's parameters, `parameters` laid over them. The flag says whether it is new."""
+    """A run with the job's parameters, `parameters` laid over them, or in their place where they are `complete`.
+
+    The flag says whether the run is new.
+    """
     locked = _locked(job)
     version = _version(locked)
     schema = version.parameter_schema
     plain, typed = split_secrets(schema, parameters or {})
     typed |= secrets or {}
     # A job may be older than the version: what the schema does not know any more stays out of the run.
-    known = schema.get("properties", {}).keys()
+    known = () if complete else schema.get("properties", {}).keys()
     ours = {name: value for name, value in locked.parameters.items() if name in known}
     whole = {**ours, **plain}
     stored = {name: pk for name, pk in locked.secrets.items() if name in secret_names(schema) and name not in typed}

@@ -40,6 +40,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
                     trigger=Trigger.MANUAL,
                     parameters=page.parameters.parameters,
                     secrets=page.secrets,
+                    complete=True,
                 )
             except PanelError as error:
                 page.take(error)

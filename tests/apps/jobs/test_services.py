@@ -307,3 +307,11 @@ def test_a_pinned_version_is_used_although_there_is_a_newer_one(spider: Spider, 
 def test_an_unknown_field_is_a_programming_error(now: datetime) -> None:
     with pytest.raises(TypeError):
         update_job(job=JobFactory(), by=UserFactory(), now=now, spider=None)
+
+
+def test_complete_parameters_take_the_place_of_the_jobs(job: Job, user: User, now: datetime) -> None:
+    update_job(job=job, by=user, now=now, parameters={"words": ["kept"]})
+
+    run, _ = run_job(job=job, by=person(user), now=now, trigger="manual", parameters={"pages": 2}, complete=True)
+
+    assert run.spec["parameters"] == {"pages": 2}
