@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import quote
+
 import pytest
 
 from apps.accounts.rights import grant
@@ -195,3 +198,17 @@ def test_who_sees_a_job_needs_more_to_change_or_run_it(api, job):
     grant(person, "view", job.spider)
     made = api.post("/api/v1/jobs/", {"name": "n", "spider": job.spider.name})
     assert made.status_code == 403
+
+
+NAMES = (Path(__file__).parents[2] / "cases/lists/names_hostile.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_a_hostile_name_is_only_a_name(api, job, name):
+    made = api.post("/api/v1/jobs/", {"name": name, "spider": job.spider.name})
+    assert made.status_code in (201, 400), made.data
+    if made.status_code == 201:
+        assert made.data["name"] == name.strip()
+        found = api.get("/api/v1/jobs/", {"name": name.strip()}).data["results"]
+        assert [row["id"] for row in found] == [made.data["id"]]
+    assert api.get(f"/api/v1/spiders/{quote(name, safe='')}/").status_code == 404
