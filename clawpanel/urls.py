@@ -5,11 +5,14 @@ from __future__ import annotations
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.decorators.http import require_safe
 from django.views.defaults import page_not_found
 
 admin.autodiscover()
 # The admin has no door of its own: one place checks passwords, counts failures and will ask for a second factor.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign,no-untyped-call]  # as allauth says  # type: ignore[method-assign,no-untyped-call]
+# Nor does it take a password from staff who are signed in and might guess those of others.
+sign_in = require_safe(secure_admin_login(admin.site.login))  # type: ignore[no-untyped-call]
+admin.site.login = sign_in  # type: ignore[method-assign]  # as allauth says
 
 urlpatterns = [
     # allauth brings pages that need e-mail; without it they would only promise what cannot be kept.

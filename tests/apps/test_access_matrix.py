@@ -259,6 +259,26 @@ def test_the_admin_is_for_staff(world: World) -> None:
         for person in ("nobody", "member", "owner", "reader"):
             for method in ("GET", "POST"):
                 answer = ask(world.clients[person], method, address)
-                assert answer.status_code in (302, 403, 404), f"{person}: {method} {address}"
+                assert answer.status_code in (302, 403, 404, 405), f"{person}: {method} {address}"
                 if answer.status_code == 302 and not address.endswith(("/login/", "/logout/")):
                     assert "login" in answer["Location"], f"{person}: {method} {address}"
+
+
+# What the admin shows every member of staff: its frame, and lists that hold only what the person may see.
+FRAME = {"/admin/", "/admin/jsi18n/", "/admin/password_change/", "/admin/password_change/done/", "/admin/search/"}
+ANCHORED = ("jobs/job", "runs/run", "spiders/project", "spiders/spider", "spiders/version")
+LISTS = {f"/admin/{model}/" for model in ANCHORED}
+
+
+def test_staff_without_rights_sees_the_admin_without_anything_in_it(world: World) -> None:
+    client = signed_in(UserFactory(is_staff=True))
+    for address in ADMIN:
+        answer = ask(client, "GET", address)
+        assert (answer.status_code == 200) == (address in FRAME | LISTS), f"{address}: {answer.status_code}"
+        if address in LISTS:
+            assert world.job.name not in answer.content.decode()
+            assert world.job.spider.name not in answer.content.decode()
+            assert f"{address}{world.run.pk}/" not in answer.content.decode()
+        if address not in FRAME | {"/admin/logout/"}:
+            assert ask(client, "POST", address).status_code != 200 or address in LISTS, address
+    assert state_of(world)[1][0]["id"] == world.job.pk
