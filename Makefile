@@ -34,8 +34,8 @@ messages:        ## collect and compile the translations
 chaos:           ## the tests that kill processes of a running panel
 	$(BIN)/pytest -q -m chaos
 
-bench:           ## the speed table of the README
-	for script in tests/bench/bench_*.py; do $(BIN)/python $$script || exit 1; done
+bench:           ## the speed table of the README, for both executors
+	$(BIN)/python -m tests.bench docker; $(BIN)/python -m tests.bench process
 
 up:
 	deploy/up

@@ -22,6 +22,7 @@ PACKAGES = {
     "debootstrap": "debootstrap",
     "chromium": "chromium",
     "git": "git",
+    "shellcheck": "shellcheck",
     "curl": "curl",
     "gettext": "msgfmt",
     "fonts-noto-cjk": "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",

@@ -1,6 +1,6 @@
 """Prints how long it takes from create to the spider's first line, through an executor and bare.
 
-    python -m tests.engine.measure_start [ROUNDS]
+python -m tests.engine.measure_start [ROUNDS]
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def bare_process(spec: RunSpec) -> Callable[[], None]:
 
 
 def main(rounds: int) -> None:
-    home = Path(tempfile.mkdtemp(prefix="claw-measure-", dir="/var/tmp"))  # noqa: S108
+    home = Path(tempfile.mkdtemp(prefix="claw-measure-", dir="/var/tmp"))
     home.chmod(0o755)
     code = home / "code"
     code.mkdir()

@@ -18,7 +18,9 @@ from apps.core.visible_text import visible_text
 
 CASES = Path(__file__).parents[2] / "cases"
 CELLS = [json.loads(line) for line in (CASES / "lists" / "csv_cells.jsonl").read_text().split("\n") if line.strip()]
-HOSTILE = [json.loads(line) for line in (CASES / "items" / "items_hostile.jsonl").read_text().split("\n") if line.strip()]
+HOSTILE = [
+    json.loads(line) for line in (CASES / "items" / "items_hostile.jsonl").read_text().split("\n") if line.strip()
+]
 
 
 @pytest.mark.parametrize("case", CELLS, ids=lambda case: repr(case["in"]))
