@@ -43,7 +43,8 @@ class Followed:
 
         # Written by the tail.
         self.leveler = Leveler()
-        self.redactor = Redactor()
+        self.redactor = Redactor()  # the starter's, before it says so:
+        self.secrets_known = False  # until then nothing is read, for an adopted run may be printing its secrets
         self.stats: dict[str, Any] = run.stats or {}
         self.output: dict[str, Any] = run.output or {}
         self.rejected = run.items_rejected

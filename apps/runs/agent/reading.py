@@ -25,13 +25,17 @@ _LEVEL_WORDS |= {"critical": 50, "fatal": 50}
 
 @dataclass(slots=True)
 class Step:
-    """`more`: the spools hold more than was read. `level_state` is the leveler's after this step."""
+    """`more`: the spools hold more than was read. `level_state` is the leveler's after this step.
+
+    `final`: nobody wrote any more when the reading began, so after a final step without `more` everything is read.
+    """
 
     batch: Batch
     more: bool
     partial: str
     notes: int
     level_state: int
+    final: bool
 
 
 def read_step(followed: Followed) -> Step:
@@ -68,15 +72,16 @@ def read_step(followed: Followed) -> Step:
     if not final:
         # An unfinished line is no reason to read again at once.
         more = more and bool(out.data or records.data)
-    return Step(batch, more, partial, len(notes), leveler.state)
+    return Step(batch, more, partial, len(notes), leveler.state, final)
 
 
-def unreadable_step(followed: Followed) -> Step:
+def blind_step(followed: Followed) -> Step:
     """Stays where it is; only our own lines are taken."""
+    final = followed.is_over
     batch = _batch(followed)
     notes = followed.notes
     batch.lines += notes
-    return Step(batch, more=False, partial="", notes=len(notes), level_state=followed.leveler.state)
+    return Step(batch, more=False, partial="", notes=len(notes), level_state=followed.leveler.state, final=final)
 
 
 def _batch(followed: Followed) -> Batch:

@@ -62,6 +62,7 @@ def start(station: Station, followed: Followed) -> None:
 def _start(station: Station, followed: Followed) -> None:
     revealed = _reveal(followed)
     followed.redactor = Redactor(revealed.values())
+    followed.secrets_known = True
     handle = _existing(station, followed)
     if handle is None:
         if followed.started_at is not None or followed.stop_cause:
@@ -117,9 +118,14 @@ def _set_going(station: Station, followed: Followed, handle: Handle) -> None:
 
 def mark_running(station: Station, followed: Followed, seen: Observation) -> None:
     """Write down that it runs; safe to repeat."""
-    if followed.started_at is not None or followed.handle is None:
+    if followed.handle is None:
         return
     now = station.now()
+    if followed.started_at is not None:
+        if followed.deadline is None:
+            # Adopted: its time limit goes on counting from the start it had under another worker.
+            followed.set_deadline(now)
+        return
     started_at = min(now, seen.started_at or now)
     leases.mark_running(
         run_id=followed.run_id,

@@ -12,7 +12,7 @@ from apps.engine import spool
 from apps.runs import live
 from apps.runs.agent.ending import ending_of
 from apps.runs.agent.followed import Followed, reload_position
-from apps.runs.agent.reading import Step, read_step, unreadable_step
+from apps.runs.agent.reading import Step, blind_step, read_step
 from apps.runs.agent.station import Station
 from apps.runs.ingest import store_batches
 
@@ -79,7 +79,8 @@ class Tail:
                 break
             step = self._step(followed)
             batch = step.batch
-            if followed.is_over and not step.more:
+            # Not `followed.is_over`: it may have ended since the files were read, and have written before that.
+            if step.final and not step.more:
                 batch.ending = ending_of(followed, self.station.now())
             more = more or step.more
             taken += batch.out_offset + batch.records_offset - batch.base.out_offset - batch.base.records_offset
@@ -92,13 +93,15 @@ class Tail:
 
     def _step(self, followed: Followed) -> Step:
         """One run whose files cannot be read must not keep the others from being stored."""
+        if not followed.secrets_known:
+            return blind_step(followed)
         try:
             return read_step(followed)
         except Exception as error:
             if not followed.unreadable:
                 logger.exception("%r: its files cannot be read", followed)
             followed.unreadable = str(error) or type(error).__name__
-            return unreadable_step(followed)
+            return blind_step(followed)
 
     def _store(self, steps: list[tuple[Followed, Step]]) -> None:
         batches = [step.batch for _followed, step in steps]
