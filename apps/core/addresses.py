@@ -14,4 +14,5 @@ def where_from(request: HttpRequest, otherwise: str = "/") -> str:
     if not url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
         return otherwise
     parts = urlsplit(target)
-    return parts.path + (f"?{parts.query}" if parts.query else "")
+    # "//other.site" would be a path here and another site in the answer.
+    return "/" + parts.path.lstrip("/\\") + (f"?{parts.query}" if parts.query else "")

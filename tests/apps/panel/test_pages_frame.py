@@ -88,6 +88,16 @@ def test_preferences_never_lead_to_another_site(client: Client, target: str) -> 
     assert client.post("/preferences/", {"theme": "dark", "next": target})["Location"] == "/"
 
 
+@pytest.mark.parametrize("path", ["//elsewhere.org/x", "///elsewhere.org/x", "/%2F/elsewhere.org/x"])
+def test_a_path_of_ours_is_never_read_as_another_site(client: Client, path: str) -> None:
+    target = f"http://testserver{path}"
+    for answer in (
+        client.post("/preferences/", {"theme": "dark", "next": target}),
+        client.post("/preferences/", {"theme": "dark"}, headers={"Referer": target}),
+    ):
+        assert not answer["Location"].startswith("//")
+
+
 def test_a_zone_this_machine_does_not_know_costs_nothing(sign_in: SignIn) -> None:
     assert sign_in(UserFactory(time_zone="Mars/Olympus")).get("/runs/").status_code == 200
 
