@@ -26,6 +26,8 @@ from apps.core.admin import SuperuserOnly
 
 admin.site.unregister(Group)
 
+LONGEST_KEY = 18
+
 ACTION_NAMES = {
     "view": _("See it and its runs"),
     "view_log": _("Read logs"),
@@ -37,6 +39,13 @@ ACTION_NAMES = {
     "schedule": _("Schedule"),
     "manage": _("Manage rights"),
 }
+
+
+def key_of(text: str) -> int:
+    """The key in an address of the admin; 404 for what cannot be one."""
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_KEY):
+        raise Http404
+    return int(text)
 
 
 class RightsAdmin(ModelAdmin):
@@ -128,9 +137,11 @@ class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
         return GroupRightsForm
 
     def _managed(self, view: Callable[..., HttpResponse], request: HttpRequest, pk: str, *args: Any) -> HttpResponse:
-        if not (pk.isdecimal() and allowed(request.user, "manage", self.model).filter(pk=int(pk[:18])).exists()):
+        key = key_of(pk)
+        if not allowed(request.user, "manage", self.model).filter(pk=key).exists():
             raise Http404
-        return view(request, pk, *args)
+        # The very key that was asked about, not its text: the two must not be read as different objects.
+        return view(request, str(key), *args)
 
     def obj_perms_manage_view(self, request: HttpRequest, object_pk: str) -> HttpResponse:
         return self._managed(super().obj_perms_manage_view, request, object_pk)

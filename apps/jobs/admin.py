@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.accounts.admin import AnchorAdmin
+from apps.accounts.admin import AnchorAdmin, key_of
 from apps.accounts.models import User
 from apps.accounts.rights import allowed
 from apps.core.actors import person
@@ -55,9 +55,7 @@ class JobAdmin(AnchorAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        if not object_id.isdecimal():
-            raise PermissionDenied
-        job = get_object_or_404(selectors.visible_jobs(request.user), pk=int(object_id[:18]))
+        job = get_object_or_404(selectors.visible_jobs(request.user), pk=key_of(object_id))
         if not self.has_change_permission(request, job):
             raise PermissionDenied
         return self._form_page(request, spider=job.spider, job=job)

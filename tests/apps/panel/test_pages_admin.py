@@ -148,3 +148,17 @@ def test_rights_are_granted_by_who_manages(sign_in: SignIn, admin_page: Client) 
     assert can(bob, "view", project)
     assert can(bob, "run", project)
     assert not can(bob, "edit", project)
+
+
+def test_who_manages_one_job_does_not_manage_another_by_the_spelling_of_its_number(sign_in: SignIn) -> None:
+    managed, staff = JobFactory(), UserFactory(is_staff=True)
+    # Its number begins with all digits that were once looked at, and goes on.
+    other = JobFactory(pk=managed.pk * 10 + 1)
+    grant(staff, "owner", managed)
+    grant(staff, "view", other)
+    spelled = f"{managed.pk:018d}1"
+    client = sign_in(staff)
+    assert client.get(address("jobs.job", "permissions", spelled)).status_code == 404
+    page = address("jobs.job", "permissions_manage_user", spelled, staff.pk)
+    assert client.post(page, {"permissions": ["view_job", "edit_job"]}).status_code == 404
+    assert not can(staff, "edit", other)
