@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, Sum
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -26,6 +28,8 @@ __all__ = ["RunFinished", "RunOrder", "StaleRun", "move", "request_run", "reques
 
 MIB = 1024 * 1024
 NODE_SILENT = timedelta(seconds=120)
+# An agent beats every 5 s; one that could not waits up to 5 s more and needs up to 5 s to connect.
+HEARTBEAT_DUE_SECONDS = 15.0
 _AT_REST = (State.WAITING, State.QUEUED, State.RETRY_WAIT)
 _MOVING = (State.STARTING, State.RUNNING, State.PAUSED)
 
@@ -223,11 +227,23 @@ def why_waiting(run: Run, now: datetime) -> str:
     return ""
 
 
-def give_up_on_silent_nodes(*, now: datetime, silent: timedelta = NODE_SILENT) -> int:
-    """Runs of a node that has said nothing for two minutes are lost; nobody can tell what became of them."""
+def give_up_on_silent_nodes(
+    *, now: datetime, silent: timedelta = NODE_SILENT, wait: Callable[[float], object] = time.sleep
+) -> int:
+    """Runs of a node that has said nothing for two minutes are lost; nobody can tell what became of them.
+
+    By the database's clock, which stamps the heartbeats. After the database was away or its clock was set every node
+    seems silent until its next heartbeat, so those that do are looked at a second time.
+    """
     lost = 0
-    last_word = Run.objects.filter(state__in=PLACED).exclude(node__heartbeat_at__gt=now - silent)
+    last_word = Run.objects.filter(state__in=PLACED).exclude(node__heartbeat_at__gt=Now() - silent)
+    suspects = set(last_word.values_list("pk", "token"))
+    if not suspects:
+        return lost
+    wait(HEARTBEAT_DUE_SECONDS)
     for run_id, token, node in last_word.values_list("pk", "token", "node__name"):
+        if (run_id, token) not in suspects:
+            continue
         lost += move(
             run_id=run_id,
             to=State.LOST,

@@ -13,7 +13,7 @@ from django.utils import translation
 from apps.core.actors import Actor
 from apps.core.errors import Conflict, Invalid
 from apps.runs import reasons, services
-from apps.runs.models import Run, RunEvent
+from apps.runs.models import Node, Run, RunEvent
 from apps.runs.services import RunOrder
 from apps.runs.states import PLACED, TERMINAL, State, Trigger
 from tests.factories import NodeFactory, RunFactory, SpiderFactory
@@ -149,13 +149,28 @@ def test_runs_of_a_silent_node_are_lost_after_two_minutes(db: None, now: datetim
     alive = NodeFactory(heartbeat_at=now - timedelta(seconds=100))
     lost = [RunFactory(state=state, node=silent) for state in PLACED]
     kept = RunFactory(state=State.RUNNING, node=alive)
-    assert services.give_up_on_silent_nodes(now=now) == len(lost)
+    assert services.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == len(lost)
     for run in lost:
         run.refresh_from_db()
         assert (run.state, run.reason) == ("lost", "node_lost")
     kept.refresh_from_db()
     assert kept.state == State.RUNNING
     assert reasons.sentence(lost[0]) == "Node gone stopped answering, so its end is not known."
+
+
+def test_no_run_is_lost_because_a_database_came_back_or_a_workers_clock_is_off(db: None, now: datetime) -> None:
+    node = NodeFactory(heartbeat_at=now - timedelta(minutes=10))
+    run = RunFactory(state=State.RUNNING, node=node)
+    heartbeats: list[float] = []
+
+    def beat(seconds: float) -> None:
+        heartbeats.append(seconds)
+        Node.objects.filter(pk=node.pk).update(heartbeat_at=now)
+
+    assert services.give_up_on_silent_nodes(now=now, wait=beat) == 0
+    assert services.give_up_on_silent_nodes(now=now + timedelta(hours=3), wait=beat) == 0
+    assert heartbeats == [services.HEARTBEAT_DUE_SECONDS]
+    assert Run.objects.get(pk=run.pk).state == State.RUNNING
 
 
 REASONS = [
@@ -186,5 +201,5 @@ def test_every_end_has_one_plain_sentence(reason: str, detail: dict[str, object]
 
 def test_a_run_that_never_had_a_heartbeat_is_swept_too(db: None, now: datetime) -> None:
     run = RunFactory(state=State.STARTING, node=None, lease_until=None)
-    assert services.give_up_on_silent_nodes(now=now) == 1
+    assert services.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == 1
     assert Run.objects.get(pk=run.pk).state == State.LOST
