@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from apps.core.actors import Actor
-from apps.runs.models import Attempt, Node, RunEvent
+from apps.runs.models import Attempt, Node, Run, RunEvent
 from apps.runs.moves import move
 from apps.runs.queue import LEASE_SECONDS
 from apps.runs.states import PLACED, State
@@ -102,6 +102,11 @@ def held(node_id: int, worker: str) -> list[Held]:
             [node_id, worker, list(PLACED)],
         )
         return [Held(*row) for row in cursor.fetchall()]
+
+
+def is_ours(run_id: int, token: int) -> bool:
+    """Nobody has taken the run from the holder of this token."""
+    return Run.objects.filter(pk=run_id, token=token, state__in=PLACED).exists()
 
 
 # A lease of NULL was never renewed: its worker died between the claim and the first heartbeat.

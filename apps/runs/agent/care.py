@@ -51,6 +51,7 @@ class Caretaker:
         self._prepared = False
         self._reconcile_at = 0.0
         self._reported: leases.NodeReport | None = None
+        self._report_at = 0.0
         self.loops: Sequence[Loop] = ()
 
     def tick(self) -> float:
@@ -72,14 +73,15 @@ class Caretaker:
         return station.config.care_every
 
     def report(self) -> None:
-        """Write the node's row when something has changed."""
+        """Write the node's row when something has changed; now and then anyway, for a second worker writes it too."""
         station = self.station
         warnings = tuple(dict.fromkeys((*self.health.warnings, *station.warnings)))
         executor = station.executor
         report = report_of(station.config, executor.kind, executor.isolated, self.health, station.trouble, warnings)
-        if report != self._reported:
+        now = time.monotonic()
+        if report != self._reported or now >= self._report_at:
             leases.report_node(station.node.pk, report)
-            self._reported = report
+            self._reported, self._report_at = report, now + station.config.report_every
             if not report.trouble:
                 station.work.set()
 
@@ -150,11 +152,17 @@ class Caretaker:
                 remove_folder(folder)
 
     def clear_away(self, followed: Followed) -> None:
-        """After the end is stored: container, files, small chunks. What fails here is left to the reconciler."""
-        handle = followed.handle
+        """After the end is stored: container, files, small chunks. What fails here is left to the reconciler.
+
+        It may exist although we have no handle: created while it was stopped, or never looked for since it was adopted.
+        """
+        station = self.station
         try:
+            handle = followed.handle or station.executor.find(
+                station.config.install, followed.run_id, followed.attempt, followed.run_dir
+            )
             if handle is not None:
-                self.station.executor.remove(handle)
+                station.executor.remove(handle)
         except EngineUnavailable as error:
             logger.info("%s is removed later: %s", followed, error)
             return

@@ -32,6 +32,7 @@ class AgentConfig:
     sample_every: float = 5.0
     care_every: float = 10.0
     reconcile_every: float = 30.0
+    report_every: float = 30.0
     build_seconds: float = 900.0
     free_disk: int = 512 * 1024 * 1024
     most_behind: int = 64 * 1024 * 1024

@@ -81,7 +81,7 @@ def _existing(station: Station, followed: Followed) -> Handle | None:
 
 
 def _create(station: Station, followed: Followed, revealed: dict[str, str]) -> Handle | None:
-    """None when it was stopped before there was anything to stop."""
+    """None when it was stopped before there was anything to stop, or is not ours any more."""
     spec = followed.spec
     if not isinstance(spec.get("command"), list) or not spec["command"]:
         raise SpecBroken("The order of this run has no command.")
@@ -94,7 +94,8 @@ def _create(station: Station, followed: Followed, revealed: dict[str, str]) -> H
     followed.environment = environment
     order = _run_spec(station, followed, code_dir, environment, revealed)
     with station.engine_places, followed.starting:
-        if followed.is_over:
+        # A build may take minutes, or this process was frozen: whoever adopted the run may have run it to its end.
+        if followed.is_over or not leases.is_ours(followed.run_id, followed.token):
             return None
         return station.executor.create(order)
 

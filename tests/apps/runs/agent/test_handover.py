@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from apps.core.crypto import encrypt
+from apps.engine.types import Observation, Phase
+from apps.runs import leases
 from apps.runs.agent import reading, tail
+from apps.runs.agent.agent import EXACT_ENOUGH
 from apps.runs.agent.followed import Followed
-from apps.runs.models import Attempt, Run
+from apps.runs.models import Attempt, Node, Run
 from apps.spiders.models import Secret
 from tests.apps.runs.agent.rig import Rig, items, lines
 
@@ -72,3 +76,49 @@ def test_an_adopted_run_is_not_read_before_its_secrets_are_known(rig: Rig) -> No
     second.pool.let_go()
     second.tail()
     assert lines(run) == ["logging in with ***"]
+
+
+def test_a_worker_that_was_frozen_before_it_made_the_container_does_not_run_it_a_second_time(rig: Rig) -> None:
+    rig.pool.hold = True
+    run = rig.request()
+    rig.agent.dispatcher.tick()
+    Run.objects.filter(pk=run.pk).update(lease_until=None)
+    second = rig.second()
+    second.agent.dispatcher.tick()
+    rig.executor.attempt(run.pk).exit(0)
+    second.finish()
+    assert ended(run) == ("succeeded", "")
+    rig.pool.let_go()
+    assert [call for call, _name in rig.executor.calls].count("create") == 1
+    assert rig.executor.attempts == {}
+
+
+def test_a_container_made_while_its_run_was_called_off_is_removed_with_it(rig: Rig) -> None:
+    run, attempt = rig.running()
+    followed = rig.station.roster.get(run.pk)
+    assert followed is not None
+    followed.handle, followed.observation = None, Observation(Phase.MISSING)
+    rig.finish()
+    assert ended(run)[0] == "lost"
+    assert rig.executor.attempts == {}
+    assert not attempt.spec.run_dir.exists()
+
+
+def test_what_a_second_worker_said_of_the_node_does_not_last(rig: Rig) -> None:
+    rig = Rig(rig.home, rig.executor, report_every=0.0)
+    Node.objects.update(trouble="It is starting up.")  # another one began, said so and died
+    rig.agent.caretaker.tick()
+    run, _attempt = rig.running()
+    assert ended(run)[0] == "running"
+
+
+def test_a_heartbeat_that_took_long_says_nothing_about_the_clock(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(_node: int, _worker: str) -> datetime:
+        time.sleep(EXACT_ENOUGH.total_seconds())
+        return datetime.now(UTC)
+
+    rig.agent.beat()
+    known = rig.station.skew
+    monkeypatch.setattr(leases, "renew", late)
+    rig.agent.beat()
+    assert rig.station.skew == known
