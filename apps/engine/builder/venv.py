@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -22,6 +25,7 @@ from apps.engine.types import EnvironmentSpec
 Say = Callable[[str], None]
 _TIMEOUT_SECONDS = 1800
 _COMPLETE = ".complete"
+_OPEN_AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def base_interpreters() -> Iterator[str]:
@@ -62,7 +66,8 @@ class VenvBuilder:
             home.mkdir()
             tool = home / "uv"
             shutil.copy(uv.find_uv_bin(), tool)  # ours may lie where the other user may not go
-            for path in (folder, Path(scratch), requirements, home):
+            # What is inside first: once the folder is theirs, a path into it may lead anywhere.
+            for path in (folder, requirements, home, Path(scratch)):
                 os.chown(path, *ids)
             env = {
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -79,7 +84,8 @@ class VenvBuilder:
             )
             for command in commands:
                 self._run([str(tool), *command], env, ids, home, say)
-        self._close(folder)
+        seal(folder, ids[0])
+        (folder / _COMPLETE).touch(exist_ok=False)
         say("The requirements are installed.")
 
     @staticmethod
@@ -95,24 +101,52 @@ class VenvBuilder:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,
             **other,  # type: ignore[call-overload]  # the three arguments are present or absent together
         )
         last = ""
-        with process:
-            for line in process.stdout:
-                if line.strip():
-                    last = redact(line.rstrip())
-                    say(last)
+        try:
+            with process:
+                for line in process.stdout:
+                    if line.strip():
+                        last = redact(line.rstrip())
+                        say(last)
+        finally:
+            # A package that is built may leave processes behind.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         if process.wait(_TIMEOUT_SECONDS):
             raise BuildFailed(f"The requirements could not be installed: {last.strip() or 'uv gave no reason'}")
 
-    @staticmethod
-    def _close(folder: Path) -> None:
-        """Ours again and read-only: a run must not change what the next one runs in."""
-        uid, gid = os.geteuid(), os.getegid()
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, uid, gid, follow_symlinks=False)
-            if not path.is_symlink():
-                mode = path.stat().st_mode
-                path.chmod(0o755 if path.is_dir() else mode & ~0o222 | 0o444)
-        (folder / _COMPLETE).touch()
+
+def seal(folder: Path, owner: int) -> None:
+    """What `owner` built becomes ours and read-only: a run must not change what the next one runs in."""
+    place = os.open(folder, _OPEN_AS_IT_IS | os.O_DIRECTORY)
+    try:
+        _seal_inside(place, owner)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_COMPLETE, dir_fd=place)
+    finally:
+        os.close(place)
+
+
+def _seal_inside(place: int, owner: int) -> None:
+    """By descriptors, never by path: a process of `owner` may swap a file for a link to one of ours at any time."""
+    os.fchown(place, os.geteuid(), os.getegid())
+    os.fchmod(place, 0o755)  # from here on no name in it changes
+    for name in os.listdir(place):
+        try:
+            inner = os.open(name, _OPEN_AS_IT_IS, dir_fd=place)
+        except OSError:
+            continue  # a link or a socket
+        try:
+            found = os.fstat(inner)
+            if found.st_uid != owner:
+                continue  # a second name of somebody else's file
+            if stat.S_ISDIR(found.st_mode):
+                _seal_inside(inner, owner)
+            elif stat.S_ISREG(found.st_mode):
+                os.fchown(inner, os.geteuid(), os.getegid())
+                os.fchmod(inner, found.st_mode & 0o555 | 0o444)
+        finally:
+            os.close(inner)

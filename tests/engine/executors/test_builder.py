@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import os
@@ -17,8 +18,10 @@ from apps.engine.builder import ImageBuilder
 from apps.engine.builder.image import LABEL_BUILD
 from apps.engine.builder.locks import build_lock, digest_of
 from apps.engine.builder.sources import ca_bundle, pip_config, uv_environment
+from apps.engine.builder.venv import seal
 from apps.engine.docker_api import connect
 from apps.engine.errors import BuildFailed, ImageMissing
+from apps.engine.settings import RUN_UID
 from apps.engine.types import EnvironmentSpec
 from tests.engine.executors.conftest import Driver
 
@@ -90,6 +93,60 @@ def test_a_run_cannot_change_the_virtualenv_of_the_next(process: Driver, index: 
     assert len(paths) > 10
     assert [path for path in paths if path.stat().st_mode & (0o022 if path.is_dir() else 0o222)] == []
     assert {path.stat().st_uid for path in paths} == {os.geteuid()}
+
+
+def test_sealing_a_virtualenv_never_touches_what_a_link_in_it_leads_to(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o700)
+    secret = outside / "secret"
+    secret.touch(mode=0o600)
+    folder = tmp_path / "venv"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "tool").touch(mode=0o4777)
+    (folder / "link").symlink_to(secret)
+    (folder / "lib" / "folder").symlink_to(outside)
+    (folder / ".complete").symlink_to(outside / "made")
+    os.mkfifo(folder / "pipe")
+    seal(folder, os.geteuid())
+    assert (secret.stat().st_mode & 0o777, outside.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert (folder / "lib" / "tool").stat().st_mode & 0o7777 == 0o555
+    assert not os.path.lexists(folder / ".complete")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user: sudo deploy/test")
+def test_sealing_a_virtualenv_leaves_other_peoples_files_alone(tmp_path: Path) -> None:
+    secret, folder = tmp_path / "secret", tmp_path / "venv"
+    secret.touch(mode=0o600)
+    folder.mkdir()
+    os.link(secret, folder / "name")
+    seal(folder, RUN_UID)
+    assert secret.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_swapped_for_a_link_while_a_virtualenv_is_sealed_leads_nowhere(tmp_path: Path) -> None:
+    secret, over = tmp_path / "secret", threading.Event()
+    secret.touch(mode=0o600)
+
+    def swap(folder: Path) -> None:
+        while not over.is_set():
+            with contextlib.suppress(OSError):
+                (folder / "link").symlink_to(secret)
+                (folder / "link").rename(folder / "x")
+                (folder / "file").touch()
+                (folder / "file").rename(folder / "x")
+
+    for turn in range(20):
+        folder = tmp_path / f"venv{turn}"
+        folder.mkdir()
+        over.clear()
+        swapper = threading.Thread(target=swap, args=(folder,))
+        swapper.start()
+        try:
+            seal(folder, os.geteuid())
+        finally:
+            over.set()
+            swapper.join()
+        assert secret.stat().st_mode & 0o777 == 0o600
 
 
 def test_requirements_that_cannot_be_installed_fail_with_the_tools_word(process: Driver, index: str) -> None:
