@@ -30,7 +30,8 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (
         ("ookie",),
         re.compile(
-            r"""(?i)(\b(?:set-)?cookie2?["']?\s{0,4}[:=].{0,400}?\b(?:session(?:_?id)?|sid|phpsessid|jsessionid|csrftoken|auth(?:_?token)?)=)[^\s;"',]+"""
+            # Up to the next such word at most: each of them looking as far as it may would take seconds a line.
+            r"""(?i)(\b(?:set-)?cookie2?["']?\s{0,4}[:=](?:(?!\bcookie2?["']?\s{0,4}[:=]).){0,400}?\b(?:session(?:_?id)?|sid|phpsessid|jsessionid|csrftoken|auth(?:_?token)?)=)[^\s;"',]+"""
         ),
         rf"\1{HIDDEN}",
     ),
@@ -38,7 +39,8 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (
         ("ecret", "ECRET", "assw", "ASSW", "oken", "OKEN", "pi_key", "PI_KEY", "pikey", "pi-key"),
         re.compile(
-            r"""(?i)\b((?:[\w-]{0,40}[_-])?(?:password|passwd|secret(?:_?access)?(?:_?key)?|access_?token|auth_?token|refresh_?token|api[_-]?key|client_?secret)["']?\s{0,2}[=:]\s{0,2}["']?)(?!\*\*\*)[^\s"'&;,]{3,}"""
+            # At the start of a word or of a part of one (db_password); what stands before it is none of our business.
+            r"""(?i)(?<![^\W_])((?:password|passwd|secret(?:_?access)?(?:_?key)?|access_?token|auth_?token|refresh_?token|api[_-]?key|client_?secret)["']?\s{0,2}[=:]\s{0,2}["']?)(?!\*\*\*)[^\s"'&;,]{3,}"""
         ),
         rf"\1{HIDDEN}",
     ),
