@@ -1,8 +1,8 @@
 """Makes daphne wait for slow readers.
 
 daphne takes whatever the application sends into the connection's buffer: a download of 250 MB to a slow client cost
-570 MB of memory, and costs none with this (measured). It knows twisted's buffer by its private names, so a daphne or
-twisted that calls them differently is simply not paced.
+570 MB of memory, and costs none with this (measured). The same holds for websockets. It knows twisted's buffer by its
+private names, so a daphne or twisted that calls them differently is simply not paced.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def _connected(server: Any, protocol: Any) -> bool:
 
 
 def _unsent(protocol: Any) -> int:
-    """Bytes that wait for the client of an HTTP request; websockets pace themselves by credit."""
-    transport = getattr(getattr(protocol, "channel", None), "transport", None)
+    """Bytes that wait for the client. A websocket's own credit is only as good as the client's word."""
+    # An HTTP request writes through its channel, a websocket has the connection to itself.
+    transport = getattr(getattr(protocol, "channel", protocol), "transport", None)
     try:
         return int(len(transport.dataBuffer) - transport.offset + transport._tempDataLen)  # type: ignore[union-attr]  # any kind
     except AttributeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.panel import Panel, free_port
 
@@ -20,6 +22,11 @@ pacing.install()
 
 
 async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        for _ in range(3000):
+            await send({"type": "websocket.send", "bytes": b"x" * 65536})
+        return
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for _ in range(3000):
         await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
@@ -43,7 +50,14 @@ def connect(port: int, seconds: float = 20) -> socket.socket:
             time.sleep(0.05)
 
 
-def test_a_reader_that_stands_still_holds_up_the_download_not_the_server(tmp_path):
+UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+UPGRADE += base64.b64encode(bytes(16)) + b"\r\n"
+
+
+@pytest.mark.parametrize(("headers", "status"), [(b"", b"HTTP/1.1 200"), (UPGRADE, b"HTTP/1.1 101")])
+def test_a_reader_that_stands_still_holds_up_the_download_not_the_server(
+    tmp_path: Path, headers: bytes, status: bytes
+) -> None:
     (tmp_path / "endless.py").write_text(APPLICATION)
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "endless:application"]
@@ -51,8 +65,8 @@ def test_a_reader_that_stands_still_holds_up_the_download_not_the_server(tmp_pat
     server = subprocess.Popen(command, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{root}"})
     try:
         with connect(port) as reader:
-            reader.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert reader.recv(1000).startswith(b"HTTP/1.1 200")
+            reader.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
+            assert reader.recv(1000).startswith(status)
             time.sleep(1.5)
             assert peak_megabytes(server.pid) < 120
             received = 0
