@@ -21,6 +21,7 @@ from clawpanel.up import processes
 LONGEST_PAUSE_SECONDS = 30.0
 STEADY_AFTER_SECONDS = 60.0
 DEATHS_BEFORE_READY = 4
+SERVER_AGAIN_SECONDS = 5.0
 LINE_LIMIT = 16 * 1024
 READ_BYTES = 64 * 1024
 
@@ -68,6 +69,7 @@ class Supervisor:
     def __init__(self, *, home: Path, say: Callable[[str, str], None]) -> None:
         self._home = home
         self._servers: list[Server] = []
+        self._servers_at = 0.0
         self._say = say
         self._children: list[_Child] = []
         self._selector = selectors.DefaultSelector()
@@ -130,7 +132,7 @@ class Supervisor:
 
     def pump(self, seconds: float | None) -> None:
         """Move what there is to move for at most `seconds`; None waits for the next thing that happens."""
-        pauses = [child.start_at - time.monotonic() for child in self._children if child.start_at]
+        pauses = [at - time.monotonic() for at in (self._servers_at, *(c.start_at for c in self._children)) if at]
         timeout = min([*pauses, *([] if seconds is None else [seconds])], default=None)
         for key, _ in self._selector.select(None if timeout is None else max(timeout, 0)):
             if key.data is None:
@@ -142,16 +144,30 @@ class Supervisor:
             self._tend()
 
     def _tend(self) -> None:
-        for server in self._servers:
-            if server.process is not None and server.process.poll() is not None:
-                self._say(server.name, f"ended with code {server.process.returncode}, starting it again")
-                server.start()
-                self._remember()
+        if time.monotonic() >= self._servers_at:
+            self._servers_at = 0.0
+            for server in self._servers:
+                self._revive(server)
         for child in self._children:
             if child.process is not None and child.process.poll() is not None:
                 self._bury(child)
             if child.process is None and time.monotonic() >= child.start_at:
                 self._start(child)
+
+    def _revive(self, server: Server) -> None:
+        """One that does not come back (a full disk, a session of old that still holds its memory) is tried again."""
+        if server.process is None or server.process.poll() is None:
+            return
+        self._say(server.name, f"ended with code {server.process.returncode}, starting it again")
+        try:
+            server.start()
+        except (CannotStart, OSError) as error:
+            if not self.ready:
+                raise
+            self._servers_at = time.monotonic() + SERVER_AGAIN_SECONDS
+            for line in f"{error}\ntrying again in {SERVER_AGAIN_SECONDS:g} s".splitlines():
+                self._say(server.name, line)
+        self._remember()
 
     def _start(self, child: _Child, *, remember: bool = True) -> None:
         child.start_at = 0.0
@@ -175,7 +191,11 @@ class Supervisor:
     def _remember(self) -> None:
         named = [(server.name, server.process) for server in self._servers]
         named += [(child.name, child.process) for child in self._children]
-        processes.remember(self._home, {name: process.pid for name, process in named if process is not None})
+        try:
+            processes.remember(self._home, {name: process.pid for name, process in named if process is not None})
+        except OSError as error:
+            # It serves a start after a crash only: a full disk is no reason to end the panel.
+            self._say("up", f"the list of processes could not be written: {error}")
 
     def _read(self, child: _Child) -> None:
         stream = child.process.stdout if child.process else None

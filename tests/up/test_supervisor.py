@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from clawpanel.refusal import CannotStart
 from clawpanel.up import processes
+from clawpanel.up import supervisor as supervision
 from clawpanel.up.supervisor import DEATHS_BEFORE_READY, Service, Supervisor
 
 Lines = list[tuple[str, str]]
@@ -49,6 +51,52 @@ def test_a_dead_service_is_started_again(tmp_path: Path) -> None:
         supervisor.add(python("brief", "print('hello', flush=True)"))
         pump_until(supervisor, lambda: lines.count(("brief", "hello")) >= 2)
     assert ("brief", "ended with code 0, starting it again in 0.5 s") in lines
+
+
+class Wavering:
+    """A server that does not come up at its second start."""
+
+    name = "wavering"
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+
+    def start(self) -> None:
+        self.starts += 1
+        program = "raise SystemExit(9)" if self.starts == 2 else STAYS
+        self.process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
+        if self.starts == 2:
+            self.process.wait()
+            raise CannotStart("No space left on device.")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def test_a_server_that_does_not_come_back_at_once_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "SERVER_AGAIN_SECONDS", 0.5)
+    server = Wavering()
+    with running(tmp_path) as (supervisor, lines):
+        supervisor.add_server(server)
+        supervisor.ready = True
+        assert server.process is not None
+        server.process.kill()
+        pump_until(supervisor, lambda: server.starts == 3)
+        assert server.process.poll() is None
+    assert ("wavering", "No space left on device.") in lines
+    assert ("wavering", "trying again in 0.5 s") in lines
+
+
+def test_a_list_of_processes_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "gone"
+    with running(home) as (supervisor, lines):
+        supervisor.add(python("kind", STAYS))
+        pump_until(supervisor, lambda: ("kind", "here") in lines)
 
 
 def test_a_service_that_never_comes_up_is_a_refusal_with_its_last_words(tmp_path: Path) -> None:
