@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from django.db import transaction
+
 from apps.engine.errors import EngineError, EngineUnavailable
 from apps.engine.types import EngineHealth, Handle
 from apps.runs import leases, store
@@ -122,8 +124,7 @@ class Caretaker:
             kept = self._kept({handle.run_id for handle in handles})
             for handle in handles:
                 if kept.get(handle.run_id) != handle.attempt:
-                    logger.info("removing %s, which belongs to no run", handle.name)
-                    self._remove(handle)
+                    self._remove_orphan(handle)
         except EngineError as error:
             logger.warning("reconcile: %s", error)
         self._clear_leftovers()
@@ -135,7 +136,17 @@ class Caretaker:
         kept = dict(rows.values_list("pk", "attempt"))
         return kept | {followed.run_id: followed.attempt for followed in self.station.roster}
 
-    def _remove(self, handle: Handle) -> None:
+    @transaction.atomic
+    def _remove_orphan(self, handle: Handle) -> None:
+        """A run that was given back may be claimed again at this moment, and find this very container by its name.
+
+        Its row stays locked meanwhile: claimers step over it, and what was claimed before is seen here.
+        """
+        run = Run.objects.select_for_update(no_key=True).filter(pk=handle.run_id).exclude(state__in=TERMINAL)
+        current = run.values_list("attempt", "node").first()
+        if current == (handle.attempt, self.station.node.pk):
+            return
+        logger.info("removing %s, which belongs to no run", handle.name)
         self.station.executor.kill(handle)
         self.station.executor.remove(handle)
 

@@ -122,3 +122,12 @@ def test_a_heartbeat_that_took_long_says_nothing_about_the_clock(rig: Rig, monke
     monkeypatch.setattr(leases, "renew", late)
     rig.agent.beat()
     assert rig.station.skew == known
+
+
+def test_a_container_that_a_run_has_just_found_again_is_not_removed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, attempt = rig.running()
+    # Looked at just before the run, which had been given back, was claimed again.
+    monkeypatch.setattr(rig.agent.caretaker, "_kept", lambda _ids: {})
+    rig.agent.caretaker.reconcile()
+    assert attempt.asked == []
+    assert rig.executor.attempt(run.pk) is attempt
