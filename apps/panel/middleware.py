@@ -57,6 +57,19 @@ def _for_htmx(request: HttpRequest, sentences: list[str], status: int) -> HttpRe
     return response
 
 
+class LoosePolicyMiddleware:
+    """What the strict policy leaves out still gets one: what was slipped into such a page cannot report elsewhere."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if request.path_info.startswith(settings.CLAWPANEL_LOOSE_PAGES):
+            response.headers.setdefault("Content-Security-Policy", settings.CLAWPANEL_LOOSE_POLICY)
+        return response
+
+
 class PreferencesMiddleware:
     """Language and time zone the signed-in person has chosen, on whatever device."""
 

@@ -40,3 +40,17 @@ def test_runs_jobs_and_rights_are_looked_after(
     assert can(bob, "view", run if run.spider_id == job.spider_id else job)
     assert not can(bob, "run", job)
     assert run.state in State.values
+
+
+def test_pages_of_others_making_keep_to_their_policy(open_page: OpenPage, now: datetime) -> None:
+    ada, _job, run = furnish(now)
+    page = open_page("/admin/", ada)
+    for address in (
+        f"/admin/runs/run/{run.pk}/change/",
+        "/admin/django_celery_beat/periodictask/add/",
+        f"/admin/accounts/user/{ada.pk}/change/",
+    ):
+        page.goto(address)
+        expect(page.get_by_role("link", name="To the panel").first).to_be_visible()
+    page.goto("/api/docs/")
+    expect(page.get_by_text("List runs, newest first")).to_be_visible()

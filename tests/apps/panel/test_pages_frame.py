@@ -187,3 +187,12 @@ def test_hostile_names_are_only_text(admin_page: Client) -> None:
     RunFactory(job=job)
     for path in ("/runs/", "/jobs/", f"/jobs/{job.pk}/"):
         assert "<img src=x" not in admin_page.get(path).content.decode()
+
+
+@pytest.mark.parametrize("page", ["/admin/", "/admin/jobs/job/", "/admin/nowhere/", "/api/docs/"])
+def test_pages_of_others_making_lead_to_no_other_site_either(admin_page: Client, page: str) -> None:
+    policy = admin_page.get(page)["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "form-action 'self'" in policy
+    assert "http" not in policy
+    assert "*" not in policy
