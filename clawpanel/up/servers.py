@@ -47,7 +47,10 @@ def _tail(path: Path, lines: int = 15) -> str:
 
 
 def _private(folder: Path, owner: pwd.struct_passwd | None) -> None:
-    """A folder that only the server's account and root may enter: whoever reaches the sockets owns the panel."""
+    """A folder that only the server's account (ours without one) and root may enter.
+
+    Whoever reaches the sockets owns the panel, and PostgreSQL writes slow statements with their values into its log.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if owner is not None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
@@ -96,7 +99,7 @@ class EmbeddedPostgres:
         self._wait_until_ready(timeout_seconds)
 
     def _make_folders(self, account: pwd.struct_passwd | None) -> None:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+        _private(self.log.parent, None)
         self.data.parent.mkdir(parents=True, exist_ok=True)
         if account is not None and not places.searchable_by_all(self.data.parent):
             raise CannotStart(
@@ -197,7 +200,7 @@ class EmbeddedValkey:
 
     def start(self, timeout_seconds: float = 15) -> None:
         """Start and wait until it answers."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+        _private(self.log.parent, None)
         _private(self.data, None)
         if not self.socket.parent.is_dir():
             _private(self.socket.parent, None)
