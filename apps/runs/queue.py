@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 
 from apps.core.actors import SYSTEM, Actor
 from apps.runs.models import Attempt, Node, Run
@@ -156,6 +156,8 @@ def _take(claimed: Claimed, node: Node, worker: str, actor: Actor, now: datetime
             with connection.cursor() as cursor:
                 cursor.execute(_LEASE, [claimed.run_id])
             return True
+    except OperationalError:
+        raise  # a full disk, a deadlock: not the row's fault, the next look tries again
     except DatabaseError as error:
         if connection.needs_rollback or connection.connection is None or connection.connection.closed:
             raise

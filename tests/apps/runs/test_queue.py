@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import Count, Sum
 
 from apps.runs import queue
@@ -86,6 +86,20 @@ def test_a_run_that_cannot_be_started_does_not_block_those_behind_it(db: None, n
     assert claim(node, now) == [run.pk for run in behind]
     broken.refresh_from_db()
     assert (broken.state, broken.reason) == ("failed", "create_failed")
+
+
+def test_a_database_in_trouble_fails_no_run(db: None, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_fields: Any) -> None:
+        raise OperationalError("could not extend file: No space left on device")
+
+    node, run = NodeFactory(), queued(now)
+    with monkeypatch.context() as patch:
+        patch.setattr(Attempt.objects, "create", full)
+        with pytest.raises(OperationalError):
+            claim(node, now)
+    run.refresh_from_db()
+    assert (run.state, run.attempt) == ("queued", 0)
+    assert claim(node, now) == [run.pk]
 
 
 def test_hopeless_runs_are_refused_by_the_sweep_too(db: None, now: datetime) -> None:
