@@ -18,7 +18,12 @@
   };
   const clock = new Intl.DateTimeFormat(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
   const timeOf = (seconds) => clock.format(new Date(seconds * 1000));
-  const shown = (unit) => (_, value) => (value === null || value === undefined ? "\u2013" : `${number.format(value)}${unit}`);
+  // Without a pointer over the chart the legend says how it stands at the end.
+  const at = (plot, value, series, index) => (index === null || index === undefined ? plot.data[series]?.at(-1) : value);
+  const shown = (unit) => (plot, value, series, index) => {
+    const found = at(plot, value, series, index);
+    return found === null || found === undefined ? "\u2013" : `${number.format(found)}${unit}`;
+  };
 
   const axes = () => {
     const rule = { stroke: colour("var(--tblr-border-color)"), width: 1 };
@@ -50,7 +55,7 @@
     chart.plot = new uPlot({
       width: width(element), height: HEIGHT, cursor: { sync: { key: "run" } }, legend: { live: true },
       scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] } },
-      axes: axes(), series: [{ label: words.time, value: (_, at) => (at ? timeOf(at) : "\u2013") }, ...series],
+      axes: axes(), series: [{ label: words.time, value: (...given) => { const when = at(...given); return when ? timeOf(when) : "\u2013"; } }, ...series],
     }, [data.at, ...chart.columns(data)], element);
     chart.single = data.at.length === 1;
   };

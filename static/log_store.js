@@ -47,7 +47,8 @@ export class LogStore {
     this.reset();
     this.bytes = 0;
     for (const [first, last, d, i, w, e, c, bytes] of index.blocks) {
-      this.bytes += bytes;
+      // Rows are stored as JSON: the text with its number, time and level around it.
+      this.bytes += Math.max(0, bytes - (d + i + w + e + c) * (22 + String(last).length));
       if (last > this.floor) this.blocks.push({ first, last, counts: [d, i, w, e, c], rows: null, all: null, loading: false });
       this.lastLine = Math.max(this.lastLine, last);
     }
