@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from csp.constants import NONCE, NONE, SELF
+from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 from clawpanel import env, keys
@@ -291,6 +292,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "ClawPanel",
     "SITE_URL": "/",
     "SITE_SYMBOL": "bug_report",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("icon.svg")}],
     "SHOW_LANGUAGES": True,
     "LANGUAGES": {"action": "/preferences/"},
     "SHOW_HISTORY": True,

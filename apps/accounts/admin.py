@@ -13,7 +13,13 @@ from django.contrib.auth.models import Group
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
-from guardian.admin import AdminGroupObjectPermissionsForm, AdminUserObjectPermissionsForm, GuardedModelAdminMixin
+from guardian.admin import (
+    AdminGroupObjectPermissionsForm,
+    AdminUserObjectPermissionsForm,
+    GroupManage,
+    GuardedModelAdminMixin,
+    UserManage,
+)
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.paginator import InfinitePaginator
@@ -114,6 +120,18 @@ class GroupRightsForm(_ActionChoices, AdminGroupObjectPermissionsForm):
     pass
 
 
+class WhichUserForm(UserManage):
+    user = forms.CharField(
+        label=_("User name"), max_length=200, error_messages=UserManage.base_fields["user"].error_messages
+    )
+
+
+class WhichGroupForm(GroupManage):
+    group = forms.CharField(
+        label=_("Group"), max_length=150, error_messages=GroupManage.base_fields["group"].error_messages
+    )
+
+
 class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
     """Objects that rights are granted on; who may `manage` one may grant them."""
 
@@ -129,6 +147,12 @@ class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
             # The object itself, as the change page has it; guardian gives its name.
             "original": obj,
         }
+
+    def get_obj_perms_user_select_form(self, request: HttpRequest) -> type[forms.Form]:
+        return WhichUserForm
+
+    def get_obj_perms_group_select_form(self, request: HttpRequest) -> type[forms.Form]:
+        return WhichGroupForm
 
     def get_obj_perms_manage_user_form(self, request: HttpRequest) -> type[forms.Form]:
         return UserRightsForm

@@ -1,7 +1,9 @@
 """The jobs app."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class JobsConfig(AppConfig):
     name = "apps.jobs"
+    verbose_name = _("Jobs")
