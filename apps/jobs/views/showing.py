@@ -18,7 +18,7 @@ from apps.runs.views.listing import rows_of
 from apps.spiders.tables import value_rows
 
 PAGE_SIZE = 50
-BAR_STEP, BAR_HEIGHT, LEAST_BAR = 20, 96, 4
+BAR_STEP, BAR_HEIGHT, LEAST_BAR, MOST_BARS = 20, 96, 4, 30
 
 
 @login_required
@@ -71,11 +71,13 @@ def job_detail(request: HttpRequest, pk: int) -> HttpResponse:
     job = get_object_or_404(selectors.visible_jobs(request.user), pk=pk)
     runs = selectors.last_runs(job)
     version = selectors.version_of(job)
+    bars = bars_of(runs)
     context = {
         "job": job,
         "may": actions_on(request.user, job, ("run", "edit")),
-        "bars": bars_of(runs),
-        "bars_width": max(len(runs), 15) * BAR_STEP,
+        "bars": bars,
+        "longest": max((bar.took for bar in bars), default=0.0),
+        "bars_width": max(len(runs), MOST_BARS) * BAR_STEP,
         "rows": rows_of(request.user, runs),
         "newest": max((run.pk for run in runs), default=0),
         "parameters": value_rows(version.parameter_schema if version else {}, job.parameters, job.secrets),

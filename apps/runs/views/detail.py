@@ -20,6 +20,8 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts import rights
 from apps.core.actors import person
 from apps.core.addresses import where_from
+from apps.core.schema_forms.ordering import names_in_order
+from apps.core.schema_forms.texts import title_of
 from apps.runs import reasons, selectors, services
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import ACTIVE, Level, State, Trigger
@@ -152,12 +154,22 @@ def _metrics_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     return {"samples": selectors.samples(run, limit=30), "chart_words": words.chart_words()}
 
 
+def _titles(schema: dict[str, Any]) -> dict[str, str]:
+    """Of the parameters in the form's order. A schema may be any JSON; only objects describe a parameter."""
+    known = schema.get("properties")
+    if not isinstance(known, dict):
+        return {}
+    return {name: title_of(known[name], name) for name in names_in_order(schema) if isinstance(known[name], dict)}
+
+
 def _parameters_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     spec = run.spec
-    secrets = sorted(spec.get("secrets", {}))
+    given, secrets = spec.get("parameters", {}), sorted(spec.get("secrets", {}))
+    titles = _titles(run.version.parameter_schema)
+    order = [*(name for name in titles if name in given), *(name for name in given if name not in titles)]
     return {
-        "parameters": [(name, cell_of(value)) for name, value in spec.get("parameters", {}).items()],
-        "secrets": secrets,
+        "parameters": [(name, titles.get(name, name), cell_of(given[name])) for name in order],
+        "secrets": [(name, titles.get(name, name)) for name in secrets],
         "environment": sorted(spec.get("env", {}).items()),
         "command": shlex.join(map(str, spec.get("command", []))),
         "limits": spec.get("limits", {}),
