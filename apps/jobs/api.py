@@ -23,6 +23,7 @@ from apps.core.schema_forms import split_secrets
 from apps.jobs import selectors, services
 from apps.jobs.models import Job
 from apps.jobs.serializers import JobPage, JobQuery, JobSerializer, RunJobSerializer
+from apps.runs.api import detail_of
 from apps.runs.serializers import RunDetailSerializer
 from apps.runs.states import Trigger
 from apps.spiders.models import Spider, Version
@@ -125,7 +126,7 @@ class JobViewSet(ApiViewSet):
             secrets=secrets,
             idempotency_key=request.headers.get("Idempotency-Key"),
         )
-        answer = Response(RunDetailSerializer(run).data, status=201 if new else 200)
+        answer = Response(detail_of(run, request), status=201 if new else 200)
         answer["Location"] = reverse("api:run-detail", kwargs={"pk": run.pk}, request=request)
         return answer
 

@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from apps.accounts.admin import ReadOnlyAdmin
-from apps.accounts.rights import allowed
+from apps.accounts.rights import allowed, can
 from apps.core.actors import person
 from apps.core.admin import SuperuserOnly
 from apps.core.errors import PanelError
@@ -50,6 +50,15 @@ class RunAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         runs = super().get_queryset(request)
         return runs.defer("spec", "stats", "output", "detail") if _is_list(request) else runs
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Run | None = None) -> Any:
+        """What a run made is data: it has a right of its own."""
+        fields = super().get_readonly_fields(request, obj)
+        hidden = () if obj is None or can(request.user, "view_data", obj) else ("output",)
+        return [name for name in fields if name not in hidden]
+
+    def get_exclude(self, request: HttpRequest, obj: Run | None = None) -> Any:
+        return () if obj is None or can(request.user, "view_data", obj) else ("output",)
 
     def view_on_site(self, run: Run) -> str:
         return reverse("runs:detail", args=(run.pk,))

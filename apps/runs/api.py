@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
@@ -15,6 +16,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import can
 from apps.core.actors import person
 from apps.core.downloads import Download
 from apps.core.rest import ApiViewSet, ErrorSerializer, checked_query, next_address, page, page_answer, take
@@ -54,6 +56,12 @@ def refusals() -> dict[str, str]:
     }
 
 
+def detail_of(run: Run, request: Request) -> dict[str, Any]:
+    """All of a run that the caller may see."""
+    with_data = bool(run.output) and can(request.user, "view_data", run)
+    return dict(RunDetailSerializer(run, context={"with_data": with_data}).data)
+
+
 @extend_schema(tags=["runs"])
 class RunViewSet(ApiViewSet):
     """Runs the caller may see, with log, data and use of resources."""
@@ -86,7 +94,7 @@ class RunViewSet(ApiViewSet):
 
     @extend_schema(summary="Show a run", responses=RunDetailSerializer)
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(RunDetailSerializer(self._take(request, pk)).data)
+        return Response(detail_of(self._take(request, pk), request))
 
     @extend_schema(
         summary="Stop a run",
@@ -98,14 +106,14 @@ class RunViewSet(ApiViewSet):
     def stop(self, request: Request, pk: int) -> Response:
         run = self._take(request, pk, "stop")
         services.request_stop(run=run, by=person(request.user, "api"), now=timezone.now())
-        return Response(RunDetailSerializer(self._take(request, pk)).data)
+        return Response(detail_of(self._take(request, pk), request))
 
     @extend_schema(summary="Run the same order again", request=None, responses={201: RunDetailSerializer})
     @action(detail=True, methods=["post"])
     def rerun(self, request: Request, pk: int) -> Response:
         run = self._take(request, pk, "run")
         again = services.rerun(run=run, by=person(request.user, "api"), now=timezone.now(), trigger=Trigger.API)
-        return Response(RunDetailSerializer(again).data, status=201)
+        return Response(detail_of(again, request), status=201)
 
     @extend_schema(
         summary="Read the log",

@@ -59,7 +59,12 @@ class RunDetailSerializer(RunSerializer):
     stop_requested_at = serializers.DateTimeField(allow_null=True)
     progress = serializers.JSONField(allow_null=True)
     stats = serializers.DictField()
-    output = serializers.DictField()
+    output = serializers.SerializerMethodField(
+        help_text="What the run says it made; empty without the right to its data."
+    )
+
+    def get_output(self, run: Run) -> dict[str, Any]:
+        return run.output if self.context.get("with_data") else {}
 
     def get_parameters(self, run: Run) -> dict[str, Any]:
         return {**run.spec["parameters"], **{name: {"set": True} for name in run.spec.get("secrets", {})}}

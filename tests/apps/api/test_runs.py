@@ -35,6 +35,15 @@ def test_a_run_shows_all_that_is_promised_and_no_secret(api, job):
     assert "4711" not in answer.content.decode()
 
 
+def test_what_a_run_made_is_for_those_who_may_see_its_data(api, job):
+    run = RunFactory(job=job, state=State.SUCCEEDED, output={"report": "all our prices"})
+    assert api.get(f"/api/v1/runs/{run.pk}/").data["output"] == run.output
+    onlooker = UserFactory()
+    grant(onlooker, "view", job)
+    api.force_authenticate(onlooker)
+    assert api.get(f"/api/v1/runs/{run.pk}/").data["output"] == {}
+
+
 def test_a_failed_run_says_why_in_a_sentence(api, job):
     run = RunFactory(job=job, state=State.FAILED, reason="exit_nonzero", detail={"exit_code": 3, "code": 3})
     answer = api.get(f"/api/v1/runs/{run.pk}/").data

@@ -162,3 +162,12 @@ def test_who_manages_one_job_does_not_manage_another_by_the_spelling_of_its_numb
     page = address("jobs.job", "permissions_manage_user", spelled, staff.pk)
     assert client.post(page, {"permissions": ["view_job", "edit_job"]}).status_code == 404
     assert not can(staff, "edit", other)
+
+
+def test_what_a_run_made_is_for_those_who_may_see_its_data(sign_in: SignIn) -> None:
+    run, staff = RunFactory(state=State.SUCCEEDED, output={"report": "all our prices"}), UserFactory(is_staff=True)
+    grant(staff, "view", run.job)
+    page = address("runs.run", "change", run.pk)
+    assert "all our prices" not in sign_in(staff).get(page).content.decode()
+    grant(staff, "view_data", run.job)
+    assert "all our prices" in sign_in(staff).get(page).content.decode()
