@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import stat
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,25 @@ def test_a_pid_that_was_given_to_another_process_is_not_the_run(process: Driver)
     path.write_text(json.dumps(pid | {"pid": os.getpid()}))  # as after a restart of the machine
     assert process.executor.inspect(handle).phase is Phase.MISSING
     process.executor.kill(handle)
+    process.executor.remove(handle)
+
+
+@pytest.mark.parametrize("change", [{"space": "another boot"}, {"started": 1}])
+def test_a_session_that_was_given_to_strangers_is_left_alone(process: Driver, change: dict[str, object]) -> None:
+    handle = process.script("import time; time.sleep(30)")
+    path = handle.run_dir / "shim" / "pid.json"
+    pid = json.loads(path.read_text())
+    with subprocess.Popen(["sleep", "30"], start_new_session=True) as stranger:
+        started = proc.read_stat(stranger.pid)
+        assert started is not None
+        process.executor.kill(handle)
+        process.wait(handle)
+        (handle.run_dir / "shim" / "end.json").unlink()
+        leader = {"pid": stranger.pid, "started": started.started + 1}
+        path.write_text(json.dumps(pid | leader | change))
+        assert process.executor.inspect(handle).phase is Phase.MISSING
+        assert stranger.poll() is None
+        stranger.kill()
     process.executor.remove(handle)
 
 

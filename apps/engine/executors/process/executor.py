@@ -197,7 +197,7 @@ class ProcessExecutor:
             paused = (folder / "paused").exists()
             return Observation(Phase.PAUSED if paused else Phase.RUNNING, started_at=started_at)
         # The shim was killed, or the machine was started anew: how the attempt ended is not known.
-        proc.kill_session(int(pid["pid"]))
+        proc.kill_session(int(pid["pid"]), int(pid["started"]), str(pid.get("space")))
         return Observation(Phase.MISSING, started_at=started_at, error="The process that watched over the run is gone.")
 
     def _shim(self, handle: Handle) -> int:

@@ -138,10 +138,26 @@ def signal_tree(root: int, number: int, *, rounds: int = 1) -> int:
     return count
 
 
-def kill_session(session: int) -> None:
-    """What is left of an attempt whose shim was killed: its processes are no longer below anybody we know."""
+def space() -> str:
+    """Names the processes among which a pid means something: this boot and this pid namespace."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        return f"{boot}.{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def kill_session(leader: int, started: int, where: str) -> None:
+    """What is left of an attempt whose shim was killed: its processes are no longer below anybody we know.
+
+    After a restart of the machine, or of our container, the number may be the session of a stranger.
+    """
+    found = read_stat(leader)
+    if where != space() or (found is not None and found.started != started):
+        return
     for stat in list(all_stats()):
-        if stat.session == session:
+        if stat.session == leader:
             send(stat.pid, signal.SIGKILL)
 
 

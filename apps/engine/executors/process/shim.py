@@ -74,7 +74,8 @@ class Shim:
         if self.main == 0:
             self.become_spider()
         me = proc.read_stat(os.getpid())
-        self.write("pid.json", f'{{"pid": {me.pid}, "started": {me.started}, "started_at": {started_at!r}}}')
+        numbers = f'"pid": {me.pid}, "started": {me.started}, "started_at": {started_at!r}'
+        self.write("pid.json", f'{{{numbers}, "space": "{proc.space()}"}}')
         os.write(ready, b"1")
         os.close(ready)
         _ring(self.order["bell"])
