@@ -156,11 +156,20 @@ class Caretaker:
             run, _, attempt = folder.name.partition("-")
             if not (run.isdigit() and attempt.isdigit()) or time.time() - folder.stat().st_mtime < LEFT_AFTER_SECONDS:
                 continue
-            run_id = int(run)
-            current = Run.objects.filter(pk=run_id).exclude(state__in=TERMINAL).values_list("attempt", flat=True)
-            if self.station.roster.get(run_id) is None and int(attempt) not in current:
-                store.merge_chunks(run_id)
-                remove_folder(folder)
+            if self._is_left_over(int(run), int(attempt)):
+                self._clear_leftover(int(run), int(attempt), folder)
+
+    def _is_left_over(self, run_id: int, attempt: int, *, lock: bool = False) -> bool:
+        runs = Run.objects.select_for_update(no_key=True) if lock else Run.objects
+        current = runs.filter(pk=run_id).exclude(state__in=TERMINAL).values_list("attempt", flat=True)
+        return attempt not in current and self.station.roster.get(run_id) is None
+
+    @transaction.atomic
+    def _clear_leftover(self, run_id: int, attempt: int, folder: Path) -> None:
+        """Asked again under the lock that keeps claimers away: the next start of a run that was given back uses it."""
+        if self._is_left_over(run_id, attempt, lock=True):
+            store.merge_chunks(run_id)
+            remove_folder(folder)
 
     def clear_away(self, followed: Followed) -> None:
         """After the end is stored: container, files, small chunks. What fails here is left to the reconciler.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from apps.core.crypto import encrypt
+from apps.engine.errors import EngineUnavailable
 from apps.engine.types import Observation, Phase
 from apps.runs import leases
 from apps.runs.agent import reading, tail
@@ -131,3 +133,25 @@ def test_a_container_that_a_run_has_just_found_again_is_not_removed(rig: Rig, mo
     rig.agent.caretaker.reconcile()
     assert attempt.asked == []
     assert rig.executor.attempt(run.pk) is attempt
+
+
+def test_the_folder_of_a_run_that_has_just_been_claimed_again_is_kept(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.executor.fail("start", EngineUnavailable("The engine does not answer."))
+    run = rig.request()
+    rig.agent.dispatcher.tick()
+    folder = rig.config.runs_home / f"{run.pk}-1"
+    os.utime(folder, (0, 0))
+    rig.station.roster.drop(next(iter(rig.station.roster)))
+    Run.objects.filter(pk=run.pk).update(state="queued", attempt=0)
+    is_left_over = rig.agent.caretaker._is_left_over
+
+    def and_then_it_is_claimed(run_id: int, attempt: int, **lock: bool) -> bool:
+        answer = is_left_over(run_id, attempt, **lock)
+        Run.objects.filter(pk=run.pk).update(state="starting", attempt=1)
+        return answer
+
+    monkeypatch.setattr(rig.agent.caretaker, "_is_left_over", and_then_it_is_claimed)
+    rig.agent.caretaker.reconcile()
+    assert folder.is_dir()
