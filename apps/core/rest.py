@@ -19,6 +19,8 @@ from rest_framework.viewsets import GenericViewSet
 from apps.core.errors import Forbidden, NotFound
 
 LARGEST_KEY = 2**63 - 1
+# A body may have a hundred thousand of them, and each would get its sentence.
+MOST_UNKNOWN = 20
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 
@@ -40,7 +42,7 @@ class Strict(serializers.Serializer[Any]):
         if unknown:
             known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
             sentence = _("There is no such field. Known: %(known)s.") % {"known": known}
-            raise ValidationError({name: [sentence] for name in unknown})
+            raise ValidationError({name: [sentence] for name in unknown[:MOST_UNKNOWN]})
         return super().to_internal_value(data)
 
 

@@ -143,3 +143,9 @@ def test_the_documentation_needs_a_person_signed_in(client, owner):
     client.force_login(owner)
     for address in ("/api/schema/", "/api/docs/", "/api/docs/?script="):
         assert client.get(address).status_code == 200
+
+
+def test_a_body_of_many_unknown_names_is_answered_in_short(api):
+    answer = api.post("/api/v1/jobs/", {f"k{n}": 1 for n in range(20_000)})
+    assert answer.status_code == 400
+    assert len(answer.content) < 10_000
