@@ -193,6 +193,9 @@ ACCOUNT_ADAPTER = "apps.accounts.adapter.ClosedAccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+# Failed sign-ins are counted by address: the visitor's, not that of the proxy they all come through. Without a proxy
+# the header is the visitor's own invention and not looked at.
+ALLAUTH_TRUSTED_PROXY_COUNT = env.PROXIES
 ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600

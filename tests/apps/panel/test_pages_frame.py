@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.test import Client
+from django.test.utils import override_settings
 from django.urls import reverse
 
 from apps.accounts.models import User
@@ -196,3 +199,29 @@ def test_pages_of_others_making_lead_to_no_other_site_either(admin_page: Client,
     assert "form-action 'self'" in policy
     assert "http" not in policy
     assert "*" not in policy
+
+
+@pytest.fixture
+def fresh_count() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def _failures(client: Client, headers: list[str]) -> str:
+    for turn, header in enumerate(headers):
+        typed = {"login": f"nobody{turn}", "password": "wrong"}
+        answer = client.post("/accounts/login/", typed, headers={"X-Forwarded-For": header})
+    return str(answer.content.decode())
+
+
+@pytest.mark.usefixtures("fresh_count")
+def test_an_address_a_visitor_invents_does_not_start_a_new_count_of_failures(client: Client) -> None:
+    assert "Too many failed" in _failures(client, [f"192.0.2.{n}" for n in range(11)])
+
+
+@pytest.mark.usefixtures("fresh_count")
+def test_behind_a_proxy_failures_are_counted_by_the_address_it_adds(client: Client) -> None:
+    with override_settings(ALLAUTH_TRUSTED_PROXY_COUNT=1):
+        assert "Too many failed" in _failures(client, [f"192.0.2.{n}, 198.51.100.1" for n in range(11)])
+        assert "Too many failed" not in _failures(client, ["192.0.2.1, 198.51.100.2"])
