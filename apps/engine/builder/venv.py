@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from apps.engine.types import EnvironmentSpec
 
 Say = Callable[[str], None]
 _TIMEOUT_SECONDS = 1800
+_LOOK_SECONDS = 0.5
+_LONGEST_LINE = 64 * 1024
 _COMPLETE = ".complete"
 _OPEN_AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -99,24 +103,48 @@ class VenvBuilder:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
             start_new_session=True,
             **other,  # type: ignore[call-overload]  # the three arguments are present or absent together
         )
         last = ""
         try:
             with process:
-                for line in process.stdout:
+                for line in _said_by(process, _TIMEOUT_SECONDS):
                     if line.strip():
                         last = redact(line.rstrip())
                         say(last)
         finally:
-            # A package that is built may leave processes behind.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        if process.wait(_TIMEOUT_SECONDS):
+            _kill_group(process)
+        if process.wait():
             raise BuildFailed(f"The requirements could not be installed: {last.strip() or 'uv gave no reason'}")
+
+
+def _said_by(process: subprocess.Popen[bytes], seconds: float) -> Iterator[str]:
+    """The lines of a process that ends in time; what outlives it may hold the pipe open, and is not waited for."""
+    deadline = time.monotonic() + seconds
+    descriptor = process.stdout.fileno() if process.stdout else -1
+    rest = b""
+    while True:
+        ready, _, _ = select.select([descriptor], [], [], _LOOK_SECONDS)
+        if not ready and process.poll() is not None:
+            break
+        chunk = os.read(descriptor, _LONGEST_LINE) if ready else b""
+        if ready and not chunk:
+            break
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            lines, rest = [*lines, rest], b""
+        yield from (line.decode(errors="replace") for line in lines)
+        if time.monotonic() > deadline:
+            _kill_group(process)
+            raise BuildFailed(f"The requirements were not installed within {seconds / 60:g} minutes.")
+    yield rest.decode(errors="replace")
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """A package that is built may leave processes behind."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def seal(folder: Path, owner: int) -> None:

@@ -6,7 +6,9 @@ import contextlib
 import functools
 import http.server
 import os
+import subprocess
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +20,7 @@ from apps.engine.builder import ImageBuilder
 from apps.engine.builder.image import LABEL_BUILD
 from apps.engine.builder.locks import build_lock, digest_of
 from apps.engine.builder.sources import ca_bundle, pip_config, uv_environment
-from apps.engine.builder.venv import seal
+from apps.engine.builder.venv import _said_by, seal
 from apps.engine.docker_api import connect
 from apps.engine.errors import BuildFailed, ImageMissing
 from apps.engine.settings import RUN_UID
@@ -147,6 +149,23 @@ def test_a_file_swapped_for_a_link_while_a_virtualenv_is_sealed_leads_nowhere(tm
             over.set()
             swapper.join()
         assert secret.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("leaves", ["sleep 20 &", "setsid sleep 20 &"])
+def test_a_build_is_not_held_up_by_what_it_leaves_behind(leaves: str) -> None:
+    began = time.monotonic()
+    with build(f"echo one; {leaves} printf two") as process:
+        assert list(_said_by(process, 15)) == ["one", "two"]
+    assert time.monotonic() - began < 10
+
+
+def test_a_build_that_hangs_is_ended_with_words() -> None:
+    with build("echo one; sleep 20") as process, pytest.raises(BuildFailed, match="not installed within"):
+        list(_said_by(process, 0.2))
+
+
+def build(script: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
 
 
 def test_requirements_that_cannot_be_installed_fail_with_the_tools_word(process: Driver, index: str) -> None:
