@@ -12,8 +12,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "clawpanel.settings")
 os.environ.setdefault("CLAWPANEL_DATABASE_POOL", "10")
 http = get_asgi_application()
 
-from clawpanel import pacing  # noqa: E402
+from clawpanel import body_limit, pacing  # noqa: E402
 from clawpanel.routing import SameOrigin, websocket  # noqa: E402 (models must be ready first)
 
 pacing.install()
+body_limit.install()
 application = ProtocolTypeRouter({"http": http, "websocket": SameOrigin(SessionMiddlewareStack(websocket))})

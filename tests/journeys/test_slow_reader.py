@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import re
 import socket
 import subprocess
@@ -96,3 +97,18 @@ def test_a_large_file_of_items_costs_the_server_no_memory(running_panel: Panel) 
             received = sum(map(len, answer.iter_content(1 << 16)))
         assert received > 150_000_000
     assert peak_megabytes(web.pid) - before < 60
+
+
+def test_a_body_too_large_for_anything_is_cut_off_before_it_is_stored(running_panel: Panel) -> None:
+    port = int(running_panel.url.rpartition(":")[2])
+    with connect(port) as sender:
+        head = "POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000000\r\n\r\n"
+        sender.sendall(head.encode())
+        sent = 0
+        with contextlib.suppress(OSError):
+            while sent < 90_000_000:
+                sender.sendall(bytes(65536))
+                sent += 65536
+    # What lies in the sockets' buffers has been sent too.
+    assert sent < 60_000_000
+    assert running_panel.session.get(f"{running_panel.url}/readyz", timeout=10).status_code == 200
