@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -142,6 +143,16 @@ def test_a_session_that_was_given_to_strangers_is_left_alone(process: Driver, ch
         assert stranger.poll() is None
         stranger.kill()
     process.executor.remove(handle)
+
+
+def test_an_end_that_cannot_be_written_at_once_is_not_lost(process: Driver) -> None:
+    handle = process.script("import time; time.sleep(0.5); raise SystemExit(3)")
+    in_the_way = handle.run_dir / "shim" / "end.json.new"
+    in_the_way.mkdir()
+    time.sleep(1.2)
+    assert process.executor.inspect(handle).phase is Phase.RUNNING
+    in_the_way.rmdir()
+    assert process.wait(handle).exit_code == 3
 
 
 def test_the_work_folder_is_the_runs_own_and_goes_with_it(process: Driver) -> None:

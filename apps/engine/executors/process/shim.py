@@ -36,6 +36,7 @@ _CANNOT_START = 125
 _NICENESS = 5
 _OOM_SCORE = "500"
 _LEFTOVER_ROUNDS = 50
+_LONGEST_KEPT_SECONDS = 600
 
 # Python ignores two of them for itself, which a program started from here would inherit.
 _RESET_SIGNALS = (
@@ -85,7 +86,7 @@ class Shim:
         code = 128 - code if code < 0 else code
         oom = "true" if self.oom else "false"
         times = f'"started_at": {started_at!r}, "finished_at": {time.time()!r}'
-        self.write("end.json", f'{{"exit_code": {code}, "oom_killed": {oom}, {times}}}')
+        self.keep("end.json", f'{{"exit_code": {code}, "oom_killed": {oom}, {times}}}')
         _ring(self.order["bell"])
 
     def pass_on(self, *_: object) -> None:
@@ -174,6 +175,16 @@ class Shim:
                 return
             self.reap()
             time.sleep(0.01)
+
+    def keep(self, name: str, text: str) -> None:
+        """How the attempt ended is known to nobody else: on a full disk it waits for a while until there is room."""
+        for _ in range(_LONGEST_KEPT_SECONDS):
+            try:
+                self.write(name, text)
+            except OSError:
+                time.sleep(1)
+            else:
+                return
 
     def write(self, name: str, text: str) -> None:
         """Whole or not at all."""
