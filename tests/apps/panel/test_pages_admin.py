@@ -171,3 +171,12 @@ def test_what_a_run_made_is_for_those_who_may_see_its_data(sign_in: SignIn) -> N
     assert "all our prices" not in sign_in(staff).get(page).content.decode()
     grant(staff, "view_data", run.job)
     assert "all our prices" in sign_in(staff).get(page).content.decode()
+
+
+def test_a_list_is_searched_by_its_own_filters_only(sign_in: SignIn) -> None:
+    run, staff = RunFactory(state=State.SUCCEEDED, output={"report": "secret"}), UserFactory(is_staff=True)
+    grant(staff, "view", run.job)
+    client, page = sign_in(staff), address("runs.run", "changelist")
+    assert client.get(page + "?state__exact=succeeded").status_code == 200
+    for asked in ("output__report__startswith=s", "state__regex=(", "state__exact=%00", "requested_by__id=1"):
+        assert client.get(f"{page}?{asked}").status_code == 400, asked
