@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from datetime import timedelta
 
 import pytest
@@ -135,6 +137,16 @@ def test_without_the_cache_the_api_goes_on(api, monkeypatch):
 
     monkeypatch.setattr(throttles.cache, "add", broken)
     assert api.get("/api/v1/runs/").status_code == 200
+
+
+def test_a_cache_that_hangs_costs_a_request_a_moment(api, settings, tmp_path):
+    with socket.socket(socket.AF_UNIX) as hung:
+        hung.bind(str(tmp_path / "hung"))
+        hung.listen()
+        settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": f"unix://{tmp_path / 'hung'}"}}
+        began = time.monotonic()
+        assert api.get("/api/v1/runs/").status_code == 200
+        assert time.monotonic() - began < 4
 
 
 def test_the_documentation_needs_a_person_signed_in(client, owner):
