@@ -67,6 +67,11 @@
     dialog.returnValue = "";
     dialog.onclose = () => {
       if (dialog.returnValue !== "yes") return;
+      // A live page may have replaced the form while the question was open; the answer still belongs to it.
+      if (!form.isConnected) {
+        form.hidden = true;
+        document.body.append(form);
+      }
       form.dataset.confirmed = "yes";
       form.requestSubmit(event.submitter);
       delete form.dataset.confirmed;

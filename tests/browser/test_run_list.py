@@ -71,6 +71,19 @@ def test_stop_asks_and_names_the_run(open_page: OpenPage) -> None:
     assert Run.objects.get(pk=keep.pk).state == State.QUEUED
 
 
+def test_the_answer_counts_though_the_live_page_replaced_the_button_meanwhile(open_page: OpenPage) -> None:
+    run = RunFactory(state=State.QUEUED)
+    page = open_page("/runs/?state=active", AdminFactory())
+    page.locator(f"#run-{run.pk}").get_by_role("button", name="Stop").click()
+    page.evaluate(
+        "(row) => { const old = document.getElementById(row); old.replaceWith(old.cloneNode(true)) }", f"run-{run.pk}"
+    )
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    page.wait_for_url("**/runs/?state=active")
+    expect(page.locator(f"#run-{run.pk}")).to_have_count(0)
+    assert Run.objects.get(pk=run.pk).state == State.CANCELED
+
+
 def test_filters_apply_at_once_and_live_in_the_address(open_page: OpenPage) -> None:
     RunFactory(state=State.SUCCEEDED)
     failed = RunFactory(state=State.FAILED)
