@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from functools import cache
 
@@ -13,7 +13,9 @@ import pytest
 import pytest_django
 from django.db import connection
 from docker.errors import DockerException
+from playwright.sync_api import Browser, sync_playwright
 
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 APT = "as root on Debian deploy/test installs it, or: apt-get install -y {}"
 
@@ -77,3 +79,12 @@ def django_db_setup(django_db_setup: None, django_db_blocker: pytest_django.Djan
 def chromium() -> str:
     """Path of the browser; mark the test `browser`."""
     return next(path for name in CHROMIUM_NAMES if (path := shutil.which(name)))
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    """One for all tests: Playwright's synchronous API can be entered once a thread."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -39,7 +41,10 @@ _MOST_CONNECTIONS = 500
 # Rejected, not dropped: a spider gets its error at once instead of a timeout.
 _REJECT = "-j REJECT --reject-with icmp-admin-prohibited"
 _ANSWERS = "-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN"
+_OPENED = re.compile(rf"-A {INPUT_CHAIN} -d (\S+)/32 -p tcp -m tcp --dport (\d+) -j ACCEPT")
 _WAIT_SECONDS = "5"
+_KNOCK_SECONDS = 0.3
+_DNS = "53"
 _TIMEOUT_SECONDS = 20
 
 
@@ -78,7 +83,7 @@ class Firewall:
             ["iptables-restore", "-w", _WAIT_SECONDS, "--noflush"],
             rules_text(
                 dns=self.dns,
-                open_address=self.open_address,
+                open_addresses=dict.fromkeys([self.open_address, *_open_for_others()]),
                 limit_connections=limit_connections,
             ),
         )
@@ -91,12 +96,13 @@ class Firewall:
             _run(["iptables", "-w", _WAIT_SECONDS, "-I", chain, "1", *rule])
 
 
-def rules_text(*, dns: Iterable[str], open_address: str, limit_connections: bool) -> str:
+def rules_text(*, dns: Iterable[str], open_addresses: Iterable[str], limit_connections: bool) -> str:
     """Both chains in the form of iptables-restore."""
     to_host = [_ANSWERS]
-    host, _, port = open_address.rpartition(":")
-    if host and port:
-        to_host.append(f"-d {host}/32 -p tcp --dport {port} -j ACCEPT")
+    for address in open_addresses:
+        host, _, port = address.rpartition(":")
+        if host and port:
+            to_host.append(f"-d {host}/32 -p tcp --dport {port} -j ACCEPT")
     beyond = [_ANSWERS]
     for server in dns:
         asks = [f"-d {server}/32 -p {protocol} --dport 53 -j" for protocol in ("udp", "tcp")]
@@ -113,6 +119,23 @@ def rules_text(*, dns: Iterable[str], open_address: str, limit_connections: bool
     lines += [f"-A {INPUT_CHAIN} {rule}" for rule in to_host]
     lines += [f"-A {FORWARD_CHAIN} {rule}" for rule in beyond]
     return "\n".join([*lines, "COMMIT", ""])
+
+
+def _open_for_others() -> list[str]:
+    """Demo sites of other panels on this machine: the bridge is shared, and so are its rules. Dead ones are closed."""
+    try:
+        rules = _run(["iptables", "-w", _WAIT_SECONDS, "-S", INPUT_CHAIN])
+    except FirewallFailed:
+        return []  # the first panel here
+    return [f"{host}:{port}" for host, port in _OPENED.findall(rules) if port != _DNS and _listens(host, int(port))]
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=_KNOCK_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def name_servers(
@@ -148,7 +171,7 @@ def _what_is_missing() -> str:
     return ""
 
 
-def _run(command: list[str], text: str = "") -> None:
+def _run(command: list[str], text: str = "") -> str:
     try:
         done = subprocess.run(
             command, input=text, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
@@ -158,3 +181,4 @@ def _run(command: list[str], text: str = "") -> None:
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise FirewallFailed(f"{command[0]}: {lines[0]}")
+    return done.stdout

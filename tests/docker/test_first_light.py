@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import CHROMIUM_FLAGS, DESKTOP, PHONE
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.panel import PASSWORD, Panel
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser, pytest.mark.timeout(420)]
@@ -20,14 +19,6 @@ RUN_SECONDS = 180
 LOOKS = [
     (theme, language, size) for theme in ("light", "dark") for language in ("en", "zh-CN") for size in ("1280", "390")
 ]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-        yield started
-        started.close()
 
 
 def picture(page: Page, folder: Path, name: str) -> None:
@@ -87,7 +78,7 @@ def test_a_person_runs_books_and_downloads_the_data(running: Panel, browser: Bro
     context.close()
 
 
-@pytest.mark.parametrize(("theme", "language", "size"), LOOKS, ids="-".join)
+@pytest.mark.parametrize(("theme", "language", "size"), LOOKS)
 def test_every_page_fits_its_window(
     running: Panel, browser: Browser, tmp_path: Path, theme: str, language: str, size: str
 ) -> None:

@@ -68,7 +68,10 @@ while [ -n "$caught" ]; do # a trap cuts `wait` short; 127 says that the first a
     caught=''
     wait "$child"
     again=$?
-    [ "$again" -eq 127 ] || code=$again
+    case $again in
+        127 | -1) ;; # bash 5.2 says -1 when command and shell were signalled at once: the command's own code is lost
+        *) code=$again ;;
+    esac
 done
 child=''
 

@@ -104,7 +104,9 @@ time.sleep(60)
     run.wait_for("ready\n")
     os.killpg(run.process.pid, signal.SIGTERM)
     ended = run.finish()
-    assert (ended.code, ended.log.splitlines()) == (6, ["ready", *(f"flush {n}" for n in range(50))])
+    assert ended.log.splitlines() == ["ready", *(f"flush {n}" for n in range(50))]
+    # bash 5.2 forgets the command's code when both are signalled at once; then it is that of the signal.
+    assert ended.code in ((6, 143) if shell == "bash" else (6,))
 
 
 def test_int_is_passed_on_as_term(start: Start, shell: str) -> None:
