@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
@@ -151,6 +151,9 @@ class AnchorAdmin(GuardedModelAdminMixin, RightsAdmin):
             **asked,
             **rights,
             "has_editable_inline_admin_formsets": False,
+            "model_perms": [
+                Permission(name=ACTION_NAMES[action], codename=f"{action}_{obj._meta.model_name}") for action in ACTIONS
+            ],
             # The object itself, as the change page has it; guardian gives its name.
             "original": obj,
         }
