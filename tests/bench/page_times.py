@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 from apps.runs.models import Run  # noqa: E402
 
-client = Client()
+client = Client(headers={"host": "localhost"})
 client.force_login(get_user_model().objects.get(username="admin"))
 run = Run.objects.filter(items__gt=0, lines__gt=0).order_by("id").first()
 if run is None:

@@ -85,7 +85,7 @@ def single_hop(panel: Panel, rounds: int = 3) -> Figure:
             subprocess.Popen(
                 [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "tests.bench.asgi:application"],
                 cwd=ROOT,
-                env={**panel.environment, "CLAW_BENCH_MANY_HOPS": without},
+                env={**panel.environment, "CLAW_BENCH_MANY_HOPS": without, "CLAWPANEL_DATABASE_POOL": "10"},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
@@ -94,15 +94,19 @@ def single_hop(panel: Panel, rounds: int = 3) -> Figure:
         _wait(addresses[-1])
     try:
         ratios = []
+        rates = []
         for _ in range(rounds):
             one, many = (_rate(f"{address}/runs/", cookies) for address in addresses)
             ratios.append(one / many)
+            rates.append((one, many))
     finally:
         for server in servers:
             server.terminate()
             server.wait()
     ratio = statistics.median(ratios)
-    return Figure("run list from daphne, one thread hop against many", f"{ratio:.2f} times", "1.3 times", ratio >= 1.3)
+    one, many = (statistics.median(column) for column in zip(*rates, strict=True))
+    value = f"{one:.0f} against {many:.0f} requests/s: {ratio:.2f} times"
+    return Figure("run list from daphne, one thread hop against many", value, "1.3 times", ratio >= 1.3)
 
 
 def _wait(address: str) -> None:
