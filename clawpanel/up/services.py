@@ -54,7 +54,15 @@ def web() -> Service:
 def worker(demo_site: str, executor: str) -> Service:
     command = [sys.executable, "-m", "celery", "--quiet", "--app", "clawpanel", "worker", "--pool", "threads"]
     command += ["--concurrency", str(WORKER_THREADS), "--queues", f"control,node.{node_name()}"]
-    command += ["--hostname", f"worker@{node_name()}", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
+    command += [
+        "--hostname",
+        f"worker@{node_name()}",
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+        "--loglevel",
+        "INFO",
+    ]
     # What was decided once holds until the next start: the worker is not to choose anew when it is restarted.
     more = {"CLAWPANEL_DEMO_SITE": demo_site, "CLAWPANEL_EXECUTOR": executor}
     return Service("worker", command, celery_environment(**more), env.BASE_DIR)

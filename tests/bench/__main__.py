@@ -24,8 +24,8 @@ def measure(started: Panel) -> list[Figure]:
         ("live latency", logs.live_latency),
         ("items", logs.item_rate),
         ("agent load", logs.agent_load),
-        ("pages", lambda found: (pages.fill(found), pages.page_times(found))[1]),
         ("single hop", pages.single_hop),
+        ("pages", lambda found: (pages.fill(found), pages.page_times(found))[1]),
     ]
     wanted = set(sys.argv[2:])
     figures: list[Figure] = []

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.bench.figures import Figure
 from tests.panel import Panel
 
+SETTLE_SECONDS = 15  # checks at the start are not what an idle panel costs
+
 
 def _pss_bytes(pid: int) -> int:
     """Proportional set size: shared pages are counted once over all processes."""
@@ -18,6 +20,7 @@ def _pss_bytes(pid: int) -> int:
 
 
 def idle(panel: Panel, seconds: int = 30) -> list[Figure]:
+    time.sleep(SETTLE_SECONDS)
     processes = panel.processes()
     before, clock = [process.cpu_times() for process in processes], time.monotonic()
     time.sleep(seconds)

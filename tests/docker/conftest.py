@@ -11,7 +11,13 @@ from tests.panel import Panel, panel
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Panel]:
+def running() -> Iterator[Panel]:
     with panel("docker", slots=6) as started:
-        started.manage("sync_spiders", str(write_registry(tmp_path_factory.mktemp("cases"))))
         yield started
+
+
+@pytest.fixture(scope="session")
+def with_cases(running: Panel, tmp_path_factory: pytest.TempPathFactory) -> Panel:
+    """The same panel, with the misbehaving programs registered."""
+    running.manage("sync_spiders", str(write_registry(tmp_path_factory.mktemp("cases"))))
+    return running

@@ -32,8 +32,8 @@ class Cases:
 
 
 @pytest.fixture
-def cases(running: Panel) -> Cases:
-    return Cases(running)
+def cases(with_cases: Panel) -> Cases:
+    return Cases(with_cases)
 
 
 @pytest.mark.parametrize(("program", "code"), [("exit_137.py", 137), ("exit_143_self.py", 143)])

@@ -56,7 +56,9 @@ def test_a_person_runs_books_and_downloads_the_data(running: Panel, browser: Bro
     run = int(page.url.rstrip("/").split("/runs/")[1].split("/")[0].split("?")[0])
 
     page.get_by_role("link", name="Log", exact=True).first.click()
-    expect(page.locator("body")).to_contain_text("Spider closed")
+    page.get_by_placeholder("Search").first.fill("Spider closed")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-log=view]")).to_contain_text("Spider closed")
     picture(page, tmp_path, "run-log")
 
     page.get_by_role("link", name="Data", exact=True).first.click()
