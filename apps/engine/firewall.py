@@ -83,7 +83,7 @@ class Firewall:
             ["iptables-restore", "-w", _WAIT_SECONDS, "--noflush"],
             rules_text(
                 dns=self.dns,
-                open_addresses=dict.fromkeys([self.open_address, *_open_for_others()]),
+                open_addresses=sorted({self.open_address, *_open_for_others()}),
                 limit_connections=limit_connections,
             ),
         )

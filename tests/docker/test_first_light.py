@@ -113,3 +113,26 @@ def test_every_page_fits_its_window(
             wide.append(name)
     context.close()
     assert wide == [], "these pages scroll sideways"
+
+
+def test_an_operator_makes_and_runs_a_job_in_the_admin(running: Panel, browser: Browser) -> None:
+    context = browser.new_context(viewport=DESKTOP, locale="en")
+    page = context.new_page()
+    sign_in(page, running)
+    page.goto(f"{running.url}/admin/jobs/job/add/?spider=prices")
+    page.locator("input[name=name]").fill("Prices from the admin")
+    page.locator("button[name=save]").click()
+    page.wait_for_url("**/admin/jobs/job/")
+
+    page.get_by_role("row", name="Prices from the admin").locator("input[name=_selected_action]").check()
+    page.locator("select[name=action]").first.select_option("run_now")
+    page.locator("button[name=index]").first.click()
+    expect(page.locator("body")).to_contain_text("of job Prices from the admin is queued")
+
+    newest = running.get("runs/", limit=1)["results"][0]
+    ended = running.wait(newest["id"], RUN_SECONDS)
+    assert (ended["state"], ended["spider"]) == ("succeeded", "prices")
+    assert ended["items"] > 0
+    page.goto(f"{running.url}/admin/runs/run/{newest['id']}/change/")
+    expect(page.locator("body")).to_contain_text("Succeeded")
+    context.close()

@@ -69,6 +69,7 @@ def test_the_one_open_address_is_the_demo_site(docker: Driver) -> None:
 
 
 def test_the_rules_do_not_grow_when_they_are_set_again(docker: Driver) -> None:
+    docker.executor.prepare()  # closes what a demo site that is gone had open
     before = _rules()
     docker.executor.prepare()
     docker.executor.prepare()
