@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import psutil
+
 from tests.bench.figures import Figure
 from tests.panel import Panel
 
@@ -19,15 +21,23 @@ def _pss_bytes(pid: int) -> int:
     return 0
 
 
+def _cpu_seconds(process: psutil.Process) -> float | None:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return None  # a passing helper of the database
+    return float(times.user + times.system)
+
+
 def idle(panel: Panel, seconds: int = 30) -> list[Figure]:
     time.sleep(SETTLE_SECONDS)
     processes = panel.processes()
-    before, clock = [process.cpu_times() for process in processes], time.monotonic()
+    before, clock = [_cpu_seconds(process) for process in processes], time.monotonic()
     time.sleep(seconds)
-    after, elapsed = [process.cpu_times() for process in processes], time.monotonic() - clock
-    used = sum(b.user + b.system - a.user - a.system for a, b in zip(before, after, strict=True))
+    after, elapsed = [_cpu_seconds(process) for process in processes], time.monotonic() - clock
+    used = sum(b - a for a, b in zip(before, after, strict=True) if a is not None and b is not None)
     share = 100 * used / elapsed
-    megabytes = sum(_pss_bytes(process.pid) for process in processes) / 1e6
+    megabytes = sum(_pss_bytes(process.pid) for process in processes if process.is_running()) / 1e6
     return [
         Figure("idle stack, memory (PSS)", f"{megabytes:.0f} MB", "450 MB", megabytes < 450),
         Figure("idle stack, processor", f"{share:.1f} % of a core", "2 %", share < 2),
