@@ -59,7 +59,6 @@ def worker(demo_site: str, executor: str) -> Service:
         f"worker@{node_name()}",
         "--without-gossip",
         "--without-mingle",
-        "--without-heartbeat",
         "--loglevel",
         "INFO",
     ]
