@@ -93,15 +93,37 @@ def renew(node_id: int, worker: str) -> datetime:
     return at
 
 
-def held(node_id: int, worker: str) -> list[Held]:
-    """All runs of this worker."""
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What stands on the node: `ours` is held by the asking worker, `others` has those of other workers whose runs may
+    be orphans; `waiting` says that some run is queued anywhere."""
+
+    ours: list[Held]
+    others: set[str]
+    expired: bool
+    waiting: bool
+
+
+_GLANCE = """
+SELECT id, attempt, token, state, stop_cause, worker, coalesce(lease_until < now(), true) FROM runs_run
+WHERE node_id = %s AND state = ANY(%s)
+UNION ALL
+(SELECT 0, 0, 0, 'queued', '', '', false FROM runs_run WHERE state = 'queued' LIMIT 1)
+"""
+
+
+def glance(node_id: int, worker: str) -> Glance:
+    """One cheap statement, for it is asked every second of an idle panel's life."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, attempt, token, state, stop_cause FROM runs_run"
-            " WHERE node_id = %s AND worker = %s AND state = ANY(%s)",
-            [node_id, worker, list(PLACED)],
-        )
-        return [Held(*row) for row in cursor.fetchall()]
+        cursor.execute(_GLANCE, [node_id, list(PLACED)])
+        rows = cursor.fetchall()
+    placed = [row for row in rows if row[3] != State.QUEUED]
+    return Glance(
+        ours=[Held(*row[:5]) for row in placed if row[5] == worker],
+        others={row[5] for row in placed} - {worker},
+        expired=any(row[6] for row in placed),
+        waiting=len(placed) < len(rows),
+    )
 
 
 def is_ours(run_id: int, token: int) -> bool:
@@ -140,15 +162,6 @@ def adopt(*, node: Node, worker: str, dead: Collection[str], now: datetime) -> l
                 actor=str(Actor("agent", node.name)),
             )
     return adopted
-
-
-def workers_of(node_id: int) -> set[str]:
-    """The workers that hold a run of the node."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT DISTINCT worker FROM runs_run WHERE node_id = %s AND state = ANY(%s)", [node_id, list(PLACED)]
-        )
-        return {row[0] for row in cursor.fetchall()}
 
 
 def release(node_id: int, worker: str) -> None:

@@ -56,8 +56,6 @@ _LEASE = f"UPDATE runs_run SET lease_until = now() + interval '{LEASE_SECONDS} s
 
 def claim(*, node: Node, worker: str, runs_home: Path, now: datetime, limit: int) -> list[Claimed]:
     """Take up to `limit` runs that fit the free places and memory of the node. The caller has checked its health."""
-    if not Run.objects.filter(state=State.QUEUED).exists():
-        return []
     with transaction.atomic():
         return _claim(node, worker, runs_home, now, limit)
 

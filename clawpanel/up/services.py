@@ -59,6 +59,8 @@ def worker(demo_site: str, executor: str) -> Service:
         f"worker@{node_name()}",
         "--without-gossip",
         "--without-mingle",
+        "--heartbeat-interval",
+        "30",
         "--loglevel",
         "INFO",
     ]

@@ -67,7 +67,7 @@ class Agent:
             Loop("dispatch", self.dispatcher.tick, stop=stop, wake=station.work),
             Loop("tail", self.tail.tick, stop=stop, wake=station.data),
             Loop("observer", self.observer.tick, stop=stop, wake=station.change),
-            Loop("sampler", self.sampler.tick, stop=stop),
+            Loop("sampler", self.sampler.tick, stop=stop, wake=station.fresh),
         ]
         self.caretaker.loops = work
         self._threads = [
@@ -119,8 +119,7 @@ class Agent:
         self._deafen()
         station.stop.set()
         self._beat_stop.set()
-        for event in (station.work, station.data, station.change):
-            event.set()
+        station.wake_all()
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.clearing.shutdown(wait=False, cancel_futures=True)
         deadline = time.monotonic() + LEAVE_SECONDS

@@ -26,7 +26,7 @@ class AgentConfig:
     demo_site: str = ""
     trust_network: bool = False
     heartbeat: float = 5.0
-    sweep: float = 1.0
+    sweep: float = 2.0
     adopt_every: float = 3.0
     observe_every: float = 2.0
     sample_every: float = 5.0

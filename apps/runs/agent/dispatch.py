@@ -24,30 +24,33 @@ class Dispatcher:
         self._adopt_at = 0.0
 
     def tick(self) -> float:
+        station = self.station
+        seen = leases.glance(station.node.pk, station.config.worker)
+        self.refresh(seen.ours)  # first: what is taken below is not in it yet
         now = time.monotonic()
         if now >= self._adopt_at:
-            self.adopt()
-            self._adopt_at = now + self.station.config.adopt_every
-        self.refresh()
-        if not self.station.trouble:
+            self.adopt(seen)
+            self._adopt_at = now + station.config.adopt_every
+        if seen.waiting and not station.trouble:
             self.claim()
         self.submit()
-        return self.station.config.sweep
+        return station.config.sweep
 
-    def adopt(self) -> None:
+    def adopt(self, seen: leases.Glance) -> None:
         """Runs of this node whose worker is gone become ours, wherever they stand."""
         station = self.station
-        others = leases.workers_of(station.node.pk) - {station.config.worker}
-        dead = config.dead_workers(others)
+        dead = config.dead_workers(seen.others)
+        if not dead and not seen.expired:
+            return
         adopted = leases.adopt(node=station.node, worker=station.config.worker, dead=dead, now=station.now())
         for run in adopted:
             logger.info("adopted run %s attempt %s", run.run_id, run.attempt)
             self.follow(run.run_id, run.token, adopted=True)
 
-    def refresh(self) -> None:
+    def refresh(self, held: list[leases.Held]) -> None:
         """Stop requests and lost leases, from the database: hints may have been lost."""
         station = self.station
-        ours = {run.run_id: run for run in leases.held(station.node.pk, station.config.worker)}
+        ours = {run.run_id: run for run in held}
         for followed in station.roster:
             run = ours.pop(followed.run_id, None)
             if run is None or run.token != followed.token:
@@ -82,7 +85,7 @@ class Dispatcher:
             return
         self.station.roster.add(followed)
         self._submit(followed)
-        self.station.data.set()
+        self.station.wake_followers()
 
     def submit(self) -> None:
         """Give to the starters what has neither a handle nor an end."""

@@ -12,7 +12,7 @@ from apps.engine.types import Handle, Observation, Phase
 from apps.runs import services
 from apps.runs.agent.followed import Followed
 from apps.runs.agent.starter import mark_running
-from apps.runs.agent.station import Station
+from apps.runs.agent.station import NOTHING_TO_FOLLOW, Station
 from apps.runs.models import Run
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Observer:
                 pause = WHILE_STOPPING
             elif followed.deadline is not None:
                 pause = min(pause, max(0.05, followed.deadline - time.monotonic()))
-        return pause
+        return pause if len(self.station.roster) else NOTHING_TO_FOLLOW
 
     def look(self, followed: Followed, handle: Handle) -> bool:
         """False when the engine does not answer: nothing is known then, and nothing is concluded."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from apps.engine.errors import EngineError
 from apps.engine.types import Sample
 from apps.runs.agent.followed import Followed
-from apps.runs.agent.station import Station
+from apps.runs.agent.station import NOTHING_TO_FOLLOW, Station
 from apps.runs.ingest import SampleRow, store_samples
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Sampler:
         alive = {self._key(followed) for followed in runs}
         self._last = {key: value for key, value in self._last.items() if key in alive}
         self._first_seen = {key: at for key, at in self._first_seen.items() if key in alive}
-        return LOOK_EVERY
+        return LOOK_EVERY if len(self.station.roster) else NOTHING_TO_FOLLOW
 
     def _is_young(self, followed: Followed, now: float) -> bool:
         return now - self._first_seen.setdefault(self._key(followed), now) < self.station.config.sample_every

@@ -55,8 +55,7 @@ def start(station: Station, followed: Followed) -> None:
     finally:
         followed.building = False
         followed.submitted = False
-        station.data.set()
-        station.change.set()
+        station.wake_followers()
 
 
 def _start(station: Station, followed: Followed) -> None:

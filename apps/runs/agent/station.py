@@ -18,6 +18,7 @@ from apps.runs.models import Node
 
 # Who has heard nothing from the database for this long does nothing to a container: it may be somebody else's by now.
 ACT_WITHIN = 45.0
+NOTHING_TO_FOLLOW = 20.0  # whoever adds a run wakes those who wait this long
 
 
 class Roster:
@@ -62,6 +63,7 @@ class Station:
     data: threading.Event = field(default_factory=threading.Event)  # wakes the tail
     work: threading.Event = field(default_factory=threading.Event)  # wakes the dispatcher
     change: threading.Event = field(default_factory=threading.Event)  # wakes the observer
+    fresh: threading.Event = field(default_factory=threading.Event)  # wakes the sampler
     # Builds may take minutes and wait for the network; only this many starts work the engine at a time.
     engine_places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(4))
     skew: timedelta = timedelta(0)
@@ -74,6 +76,15 @@ class Station:
     def now(self) -> datetime:
         """The database's time as far as known: one history is not written by two clocks."""
         return timezone.now() + self.skew
+
+    def wake_followers(self) -> None:
+        """There is a run to follow, or one has begun."""
+        for event in (self.data, self.change, self.fresh):
+            event.set()
+
+    def wake_all(self) -> None:
+        self.wake_followers()
+        self.work.set()
 
     @property
     def may_act(self) -> bool:

@@ -13,7 +13,7 @@ from apps.runs import live
 from apps.runs.agent.ending import ending_of
 from apps.runs.agent.followed import Followed, reload_position
 from apps.runs.agent.reading import Step, blind_step, read_step
-from apps.runs.agent.station import Station
+from apps.runs.agent.station import NOTHING_TO_FOLLOW, Station
 from apps.runs.ingest import store_batches
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,6 @@ logger = logging.getLogger(__name__)
 # Short pauses make a live log lively, long ones make many runs cheap: the pause follows the work there is.
 SHORTEST_PAUSE = 0.025
 LONGEST_PAUSE = 0.1
-NOTHING_TO_FOLLOW = 5.0  # the dispatcher wakes us
 PAUSE_PER_WORK = 2.0
 FRESH_SECONDS = 3.0
 MOST_BYTES = 16 * 1024 * 1024

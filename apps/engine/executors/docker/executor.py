@@ -19,7 +19,7 @@ from apps.engine.executors.docker import profile
 from apps.engine.executors.docker.events import watch_events
 from apps.engine.executors.docker.network import RunNetwork
 from apps.engine.executors.docker.probe import run_probe
-from apps.engine.executors.docker.status import engine_health
+from apps.engine.executors.docker.status import HealthCheck
 from apps.engine.executors.docker.usage import Groups, find_groups, read_groups, read_stats
 from apps.engine.executors.layout import remove_secrets, run_ids, write_secrets
 from apps.engine.harness_copy import install_harness
@@ -47,6 +47,7 @@ class DockerExecutor:
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self._network = RunNetwork(settings)
+        self._health = HealthCheck(settings, self._network)
         self._builder = ImageBuilder(settings)
         self._client: APIClient | None = None
         self._harness: Path | None = None
@@ -77,7 +78,7 @@ class DockerExecutor:
             self._cpus = int(self._api.info().get("NCPU", 0))
 
     def health(self) -> EngineHealth:
-        return engine_health(self._settings, self._network)
+        return self._health.ask()
 
     def probe(self) -> tuple[str, ...]:
         return run_probe(self._api, self._settings, self._builder, self._network)
