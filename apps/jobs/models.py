@@ -13,6 +13,18 @@ from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 from apps.spiders.models import Project, Spider, Version, extra_permissions
 
 
+class Overlap(models.TextChoices):
+    SKIP = "skip", _("Skip the new run")
+    QUEUE = "queue", _("Let the new run wait")
+    ALLOW = "allow", _("Run side by side")
+    REPLACE = "replace", _("Stop the earlier run")
+
+
+class NodeLost(models.TextChoices):
+    RETRY = "retry", _("Try again on another node")
+    WAIT = "wait", _("Wait for the node")
+
+
 class Job(models.Model):
     """A spider with parameters and limits, ready to be run."""
 
@@ -54,6 +66,38 @@ class Job(models.Model):
         help_text=_("1 is the most urgent, 9 the least."),
     )
     env = models.JSONField(_("environment variables"), default=dict, blank=True)
+    overlap = models.CharField(
+        _("when it is already active"),
+        max_length=10,
+        choices=Overlap,
+        default=Overlap.SKIP,
+        help_text=_("What a new launch does while an earlier run of the job is not over."),
+    )
+    # queue: the most that wait; allow: the most that run at once.
+    overlap_max = models.PositiveSmallIntegerField(
+        _("at most"), null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1000)]
+    )
+    start_seconds = models.PositiveIntegerField(_("limit for the start (seconds)"), null=True, blank=True)
+    idle_seconds = models.PositiveIntegerField(_("limit without a sign of life (seconds)"), null=True, blank=True)
+    total_seconds = models.PositiveIntegerField(_("limit over all attempts (seconds)"), null=True, blank=True)
+    queue_seconds = models.PositiveIntegerField(_("limit in the queue (seconds)"), null=True, blank=True)
+    pause_seconds = models.PositiveIntegerField(_("longest pause (seconds)"), null=True, blank=True)
+    # See apps.runs.policies.RetryPolicy; {} is no retry beyond the infrastructure budget.
+    retry = models.JSONField(_("retries"), default=dict, blank=True)
+    on_node_lost = models.CharField(_("when its node is lost"), max_length=10, choices=NodeLost, default=NodeLost.RETRY)
+    pools = models.ManyToManyField("runs.Pool", blank=True, related_name="jobs", verbose_name=_("pools"))
+    selector = models.JSONField(
+        _("node labels"), default=dict, blank=True, help_text=_("Labels that a node must have to run it.")
+    )
+    repair_job = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("repair job"),
+        help_text=_("Run when all attempts have failed, with the failed run's id in its parameter failed_run."),
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(_("created"))
     updated_at = models.DateTimeField(_("updated"))

@@ -1,35 +1,27 @@
-"""Asking for runs, stopping them, and saying why one waits."""
+"""Asking for runs, and for their stop, pause and return."""
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Sum
-from django.db.models.functions import Now
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from apps.core.actors import SYSTEM, Actor
+from apps.core.actors import Actor
 from apps.core.background import enqueue
 from apps.core.errors import Conflict, Invalid
 from apps.runs import queue
-from apps.runs.models import Node, Run, RunEvent
+from apps.runs.models import Run, RunEvent
 from apps.runs.moves import StaleRun, announce, move
-from apps.runs.states import PLACED, TERMINAL, State, Trigger
-from apps.spiders.models import Project, Version
+from apps.runs.orders import RunOrder, order_of
+from apps.runs.selectors.waiting import why_waiting
+from apps.runs.states import TERMINAL, State, Trigger
 
 __all__ = ["RunFinished", "RunOrder", "StaleRun", "move", "request_run", "request_stop", "rerun", "why_waiting"]
 
-MIB = 1024 * 1024
-NODE_SILENT = timedelta(seconds=120)
-# An agent beats every 5 s; one that could not waits up to 5 s more and needs up to 5 s to connect.
-HEARTBEAT_DUE_SECONDS = 15.0
 _AT_REST = (State.WAITING, State.QUEUED, State.RETRY_WAIT)
 _MOVING = (State.STARTING, State.RUNNING, State.PAUSED)
 
@@ -40,53 +32,16 @@ class RunFinished(Conflict):
     code = "run_finished"
 
 
+class NotPossible(Conflict):
+    """The state of the run does not allow it."""
+
+    code = "not_possible_now"
+
+
 class KeyUsed(Conflict):
     """The idempotency key belongs to another order."""
 
     code = "idempotency_key_used"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOrder:
-    """Everything a run needs; it is copied into the run, so later edits of job or spider do not reach it.
-
-    `secrets` maps a parameter to the id of a Secret. `version` names the spider and its code.
-    """
-
-    version: Version
-    trigger: Trigger
-    project: Project
-    job_id: int | None = None
-    job_name: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    secrets: Mapping[str, int] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    memory_mb: int = 512
-    cpus: float = 1.0
-    timeout_seconds: int = 3600
-    grace_seconds: int = 10
-    priority: int = 5
-    ok_codes: tuple[int, ...] = (0,)
-
-    def spec(self) -> dict[str, Any]:
-        """The frozen order as it is stored."""
-        return {
-            "spider": self.version.spider.name,
-            "version": self.version.name,
-            "parameters": dict(self.parameters),
-            "secrets": dict(self.secrets),
-            "env": dict(self.env),
-            "command": list(self.version.command),
-            "requirements": self.version.requirements,
-            "code": self.version.code_id,
-            "limits": {
-                "memory_mb": self.memory_mb,
-                "cpus": self.cpus,
-                "timeout_seconds": self.timeout_seconds,
-                "grace_seconds": self.grace_seconds,
-            },
-            "ok_codes": list(self.ok_codes),
-        }
 
 
 @transaction.atomic
@@ -109,7 +64,7 @@ def request_run(*, order: RunOrder, by: Actor, now: datetime, idempotency_key: s
         idempotency_key=idempotency_key,
         request_id=uuid.uuid4(),
         spec=order.spec(),
-        memory_bytes=order.memory_mb * MIB,
+        **order.columns(now),
         month=now.date().replace(day=1),
         queued_at=now,
     )
@@ -169,97 +124,50 @@ def request_stop(*, run: Run, by: Actor, now: datetime, cause: str = "user") -> 
         raise RunFinished(_("Run %(id)s is over already: %(state)s.") % over)
 
 
-def rerun(*, run: Run, by: Actor, now: datetime, trigger: Trigger) -> Run:
-    """The same order once more: same version, parameters and limits."""
-    limits = run.spec["limits"]
-    order = RunOrder(
-        version=run.version,
-        trigger=trigger,
-        project=run.project,
-        job_id=run.job_id,
-        job_name=run.job_name,
-        parameters=run.spec["parameters"],
-        secrets=run.spec["secrets"],
-        env=run.spec["env"],
-        memory_mb=limits["memory_mb"],
-        cpus=limits["cpus"],
-        timeout_seconds=limits["timeout_seconds"],
-        grace_seconds=limits["grace_seconds"],
-        priority=run.priority,
-        ok_codes=tuple(run.spec.get("ok_codes", (0,))),
-    )
-    return request_run(order=order, by=by, now=now)[0]
-
-
-def why_waiting(run: Run, now: datetime) -> str:
-    """One sentence on why a queued run does not start; empty when it is not waiting or about to start."""
-    if run.state != State.QUEUED:
-        return ""
-    nodes = list(Node.objects.filter(heartbeat_at__gt=now - NODE_SILENT))
-    if not nodes:
-        return _("No worker is running.")
-    able = [node for node in nodes if not node.trouble and node.cordoned_at is None]
-    if not able:
-        troubled = next((node for node in nodes if node.trouble), None)
-        if troubled is None:
-            return _("All nodes are closed for new runs.")
-        return _("Node %(node)s starts nothing now: %(trouble)s") % {"node": troubled.name, "trouble": troubled.trouble}
-    used = {
-        row["node_id"]: row
-        for row in Run.objects.filter(state__in=PLACED, node__in=able)
-        .values("node_id")
-        .annotate(count=Count("pk"), memory=Sum("memory_bytes"))
-    }
-    with_slot = [node for node in able if node.pk not in used or used[node.pk]["count"] < node.slots]
-    if not with_slot:
-        running = sum(row["count"] for row in used.values())
-        return ngettext(
-            "All places are taken: %(count)d run is active.",
-            "All places are taken: %(count)d runs are active.",
-            running,
-        ) % {"count": running}
-    free = max(node.memory_bytes - (used[node.pk]["memory"] if node.pk in used else 0) for node in with_slot)
-    if free < run.memory_bytes:
-        return _("It needs %(need)d MB of memory and %(free)d MB are free now.") % {
-            "need": run.memory_bytes // MIB,
-            "free": max(0, free) // MIB,
-        }
-    return ""
-
-
-def give_up_on_silent_nodes(
-    *, now: datetime, silent: timedelta = NODE_SILENT, wait: Callable[[float], object] = time.sleep
-) -> int:
-    """Runs of a node that has said nothing for two minutes are lost; nobody can tell what became of them.
-
-    By the database's clock, which stamps the heartbeats. After the database was away or its clock was set every node
-    seems silent until its next heartbeat, so those that do are looked at a second time.
-    """
-    lost = 0
-    last_word = Run.objects.filter(state__in=PLACED).exclude(node__heartbeat_at__gt=Now() - silent)
-    suspects = set(last_word.values_list("pk", "token"))
-    if not suspects:
-        return lost
-    wait(HEARTBEAT_DUE_SECONDS)
-    for run_id, token, node in last_word.values_list("pk", "token", "node__name"):
-        if (run_id, token) not in suspects:
-            continue
-        lost += move(
-            run_id=run_id,
-            to=State.LOST,
-            frm=PLACED,
-            now=now,
-            actor=SYSTEM,
-            token=token,
-            reason="node_lost",
-            detail={"node": node or ""},
+@transaction.atomic
+def request_kill(*, run: Run, by: Actor, now: datetime) -> None:
+    """The second step of a stop: no more grace. A run that nobody asked to stop is asked now."""
+    request_stop(run=run, by=by, now=now)
+    if run.state != State.STOPPING:
+        return
+    asked = Run.objects.filter(pk=run.pk, state=State.STOPPING, kill_requested_at=None).update(kill_requested_at=now)
+    if asked:
+        RunEvent.objects.create(
+            run_id=run.pk, at=now, kind="kill", attempt=run.attempt, actor=str(by)[:200], detail={"by": by.name}
         )
-    return lost
-
-
-def wake_if_work_waits(*, now: datetime) -> bool:
-    """A hint in place of one that may be lost."""
-    oldest = Run.objects.filter(state=State.QUEUED).aggregate(oldest=Max("queued_at"))["oldest"]
-    if oldest is not None:
         enqueue("runs.wake")
-    return oldest is not None
+        run.refresh_from_db()
+
+
+@transaction.atomic
+def request_pause(*, run: Run, by: Actor, now: datetime) -> None:
+    """Freeze a running run; its limits stop. Its agent moves it to `paused` when it is proven frozen."""
+    asked = Run.objects.filter(pk=run.pk, state=State.RUNNING, pause_requested_at=None).update(pause_requested_at=now)
+    run.refresh_from_db()
+    if asked:
+        RunEvent.objects.create(run_id=run.pk, at=now, kind="pause", attempt=run.attempt, actor=str(by)[:200])
+        enqueue("runs.wake")
+    elif run.state not in (State.RUNNING, State.PAUSED):
+        raise NotPossible(_("Run %(id)s does not run: it cannot be paused.") % {"id": run.pk})
+
+
+@transaction.atomic
+def request_resume(*, run: Run, by: Actor, now: datetime) -> None:
+    """Let a paused run go on, or take back a pause that was asked for."""
+    asked = Run.objects.filter(
+        pk=run.pk, state__in=(State.RUNNING, State.PAUSED), pause_requested_at__isnull=False
+    ).update(pause_requested_at=None)
+    run.refresh_from_db()
+    if asked:
+        RunEvent.objects.create(run_id=run.pk, at=now, kind="resume", attempt=run.attempt, actor=str(by)[:200])
+        enqueue("runs.wake")
+    elif run.state not in (State.RUNNING, State.PAUSED):
+        raise NotPossible(_("Run %(id)s is not paused.") % {"id": run.pk})
+
+
+def rerun(*, run: Run, by: Actor, now: datetime, trigger: Trigger, parameters: Mapping[str, Any] | None = None) -> Run:
+    """The same order once more: same version and limits, same parameters unless `parameters` are given (checked ones).
+
+    Another run of the job that is active does not hinder it: a person has just looked at this one.
+    """
+    return request_run(order=order_of(run, trigger=trigger, parameters=parameters), by=by, now=now)[0]

@@ -83,6 +83,7 @@ class Trigger(models.TextChoices):
     API = "api", _("API")
     CLI = "cli", _("Command line")
     SCHEDULE = "schedule", _("Schedule")
+    REPAIR = "repair", _("Repair")
     SYSTEM = "system", _("System")
 
 

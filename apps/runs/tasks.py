@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from apps.runs import queue, services, store
+from apps.runs import queue, store, sweeps
 from apps.runs.agent import bell
 
 
@@ -18,9 +18,9 @@ def wake(**_: object) -> None:
 @shared_task(name="runs.sweep", ignore_result=True)
 def sweep(**_: object) -> None:
     now = timezone.now()
-    services.give_up_on_silent_nodes(now=now)
+    sweeps.give_up_on_silent_nodes(now=now)
     queue.refuse_unplaceable(now=now)
-    services.wake_if_work_waits(now=now)
+    sweeps.wake_if_work_waits(now=now)
 
 
 @shared_task(name="runs.keep_partitions", ignore_result=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
@@ -43,6 +43,13 @@ class Project(models.Model):
     slug = models.CharField(_("slug"), max_length=64, unique=True, validators=[name_validator])
     name = models.CharField(_("name"), max_length=200)
     description = models.TextField(_("description"), blank=True)
+    max_running = models.PositiveSmallIntegerField(
+        _("runs at once"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("The most runs of the project that run at the same time. Empty: no limit."),
+    )
     created_at = models.DateTimeField(_("created"))
 
     class Meta:
@@ -81,6 +88,13 @@ class Spider(models.Model):
     titles = models.JSONField(_("titles"), default=dict, blank=True)
     descriptions = models.JSONField(_("descriptions"), default=dict, blank=True)
     author = models.CharField(_("author"), max_length=200, blank=True)
+    max_running = models.PositiveSmallIntegerField(
+        _("runs at once"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("The most runs of the spider that run at the same time. Empty: no limit."),
+    )
     current_version = models.ForeignKey(
         "Version", models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("current version")
     )
@@ -122,6 +136,8 @@ class Version(models.Model):
     item_schema = models.JSONField(_("item schema"), null=True, blank=True)
     unique_key = models.JSONField(_("unique key"), default=list, blank=True)
     default_limits = models.JSONField(_("default limits"), default=dict, blank=True)
+    # By code, as text: whether it is a success, and what it means in each language.
+    exit_codes = models.JSONField(_("exit codes"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"))
 
     class Meta:

@@ -1,7 +1,7 @@
 """What runs are and what they leave behind."""
 
-from apps.runs.models.node import Node
+from apps.runs.models.node import Node, Placement, Pool
 from apps.runs.models.run import Attempt, Run, RunEvent
 from apps.runs.models.stored import Item, LogChunk, ResourceSample
 
-__all__ = ["Attempt", "Item", "LogChunk", "Node", "ResourceSample", "Run", "RunEvent"]
+__all__ = ["Attempt", "Item", "LogChunk", "Node", "Placement", "Pool", "ResourceSample", "Run", "RunEvent"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -40,7 +41,13 @@ class Run(models.Model):
     request_id = models.UUIDField(unique=True)
     # {"parameters", "secrets": {name: Secret id}, "env", "command", "requirements", "limits": {...}}
     spec = models.JSONField()
+    # The part of the order that placement compares, as columns.
     memory_bytes = models.BigIntegerField()
+    cpus = models.FloatField(default=1.0)
+    pools = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    selector = models.JSONField(default=dict, blank=True)
+    # The most runs of its job that may run at once; NULL: no limit.
+    job_limit = models.PositiveSmallIntegerField(null=True, blank=True)
     # First day of the month of queueing: names the partition of its log and items.
     month = models.DateField()
 
@@ -52,6 +59,18 @@ class Run(models.Model):
     stop_requested_at = models.DateTimeField(null=True, blank=True)
     # Why the stop was asked: "user", "run_timeout", …
     stop_cause = models.CharField(max_length=40, blank=True)
+    kill_requested_at = models.DateTimeField(null=True, blank=True)
+    pause_requested_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(_("paused"), null=True, blank=True)
+    # Time the current attempt has spent paused, without a pause that goes on: no limit counts it.
+    paused_seconds = models.FloatField(default=0)
+    # Not started by then: it ends as timed out. Set while it has never run.
+    expires_at = models.DateTimeField(null=True, blank=True)
+    # The limit over all attempts, known from the first start on.
+    total_deadline_at = models.DateTimeField(null=True, blank=True)
+    retry_at = models.DateTimeField(_("next attempt"), null=True, blank=True)
+    # Its attempts are exhausted and its order names a repair job that has not been asked for yet.
+    repair_due = models.BooleanField(default=False)
 
     queued_at = models.DateTimeField(_("queued"))
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
@@ -65,6 +84,8 @@ class Run(models.Model):
     errors = models.BigIntegerField(_("errors"), default=0)
     items = models.BigIntegerField(_("items"), default=0)
     items_rejected = models.BigIntegerField(_("rejected items"), default=0)
+    # Items of failed attempts that the order says are replaced by those of the next; they stay stored, marked.
+    items_discarded = models.BigIntegerField(_("discarded items"), default=0)
     requests = models.BigIntegerField(_("requests"), default=0)
     first_error_line = models.BigIntegerField(null=True, blank=True)
     memory_peak_bytes = models.BigIntegerField(default=0)
@@ -86,6 +107,18 @@ class Run(models.Model):
             models.Index(fields=("node", "state"), name="run_placed", condition=models.Q(state__in=PLACED)),
             models.Index(fields=("state", "-id"), name="run_active", condition=models.Q(state__in=ACTIVE)),
             models.Index(fields=("job", "-id"), name="run_by_job"),
+            models.Index(
+                fields=("project", "priority", "queued_at", "id"),
+                name="run_queue_project",
+                condition=models.Q(state=State.QUEUED),
+            ),
+            models.Index(fields=("retry_at",), name="run_retry", condition=models.Q(state=State.RETRY_WAIT)),
+            models.Index(
+                fields=("expires_at",),
+                name="run_expires",
+                condition=models.Q(state=State.QUEUED, expires_at__isnull=False),
+            ),
+            models.Index(fields=("id",), name="run_repair", condition=models.Q(repair_due=True)),
             models.Index(fields=("spider", "-id"), name="run_by_spider"),
             models.Index(fields=("project", "-id"), name="run_by_project"),
             models.Index(fields=("state", "-id"), name="run_by_state"),
@@ -120,6 +153,9 @@ class Attempt(models.Model):
     detail = models.JSONField(default=dict, blank=True)
     lines = models.BigIntegerField(default=0)
     items = models.BigIntegerField(default=0)
+    # It failed through no fault of the spider: counted against the budget for that.
+    infrastructure = models.BooleanField(default=False)
+    items_discarded = models.BooleanField(default=False)
 
     class Meta:
         verbose_name = _("attempt")

@@ -12,7 +12,7 @@ from django.utils import translation
 
 from apps.core.actors import Actor
 from apps.core.errors import Conflict, Invalid
-from apps.runs import reasons, services
+from apps.runs import reasons, services, sweeps
 from apps.runs.models import Node, Run, RunEvent
 from apps.runs.services import RunOrder
 from apps.runs.states import PLACED, TERMINAL, State, Trigger
@@ -149,7 +149,7 @@ def test_runs_of_a_silent_node_are_lost_after_two_minutes(db: None, now: datetim
     alive = NodeFactory(heartbeat_at=now - timedelta(seconds=100))
     lost = [RunFactory(state=state, node=silent) for state in PLACED]
     kept = RunFactory(state=State.RUNNING, node=alive)
-    assert services.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == len(lost)
+    assert sweeps.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == len(lost)
     for run in lost:
         run.refresh_from_db()
         assert (run.state, run.reason) == ("lost", "node_lost")
@@ -167,9 +167,9 @@ def test_no_run_is_lost_because_a_database_came_back_or_a_workers_clock_is_off(d
         heartbeats.append(seconds)
         Node.objects.filter(pk=node.pk).update(heartbeat_at=now)
 
-    assert services.give_up_on_silent_nodes(now=now, wait=beat) == 0
-    assert services.give_up_on_silent_nodes(now=now + timedelta(hours=3), wait=beat) == 0
-    assert heartbeats == [services.HEARTBEAT_DUE_SECONDS]
+    assert sweeps.give_up_on_silent_nodes(now=now, wait=beat) == 0
+    assert sweeps.give_up_on_silent_nodes(now=now + timedelta(hours=3), wait=beat) == 0
+    assert heartbeats == [sweeps.HEARTBEAT_DUE_SECONDS]
     assert Run.objects.get(pk=run.pk).state == State.RUNNING
 
 
@@ -201,5 +201,5 @@ def test_every_end_has_one_plain_sentence(reason: str, detail: dict[str, object]
 
 def test_a_run_that_never_had_a_heartbeat_is_swept_too(db: None, now: datetime) -> None:
     run = RunFactory(state=State.STARTING, node=None, lease_until=None)
-    assert services.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == 1
+    assert sweeps.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == 1
     assert Run.objects.get(pk=run.pk).state == State.LOST

@@ -1,0 +1,124 @@
+"""The frozen order of a run: everything it needs, copied, so that later edits of job or spider do not reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.runs.models import Run
+from apps.runs.policies import RetryPolicy
+from apps.runs.states import Trigger
+from apps.spiders.models import Project, Version
+
+MIB = 1024 * 1024
+# The limits of an order by their names in the spec; all but the first three may be absent: no such limit.
+TIME_LIMITS = (
+    "timeout_seconds",
+    "grace_seconds",
+    "start_seconds",
+    "idle_seconds",
+    "total_seconds",
+    "queue_seconds",
+    "pause_seconds",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """`secrets` maps a parameter to the id of a Secret. `version` names the spider and its code.
+
+    Spans are seconds; None is no such limit. `pools` are ids, `selector` the labels its node must have, `job_limit` the
+    most runs of the job that may run at once. `exit_codes` maps a code (as text) to {"success": bool, "meaning": {…}}.
+    """
+
+    version: Version
+    trigger: Trigger
+    project: Project
+    job_id: int | None = None
+    job_name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    memory_mb: int = 512
+    cpus: float = 1.0
+    timeout_seconds: int = 3600
+    grace_seconds: int = 10
+    start_seconds: int | None = None
+    idle_seconds: int | None = None
+    total_seconds: int | None = None
+    queue_seconds: int | None = None
+    pause_seconds: int | None = None
+    priority: int = 5
+    ok_codes: tuple[int, ...] = (0,)
+    exit_codes: Mapping[str, Any] = field(default_factory=dict)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    on_node_lost: str = "retry"
+    pools: tuple[int, ...] = ()
+    selector: Mapping[str, str] = field(default_factory=dict)
+    job_limit: int | None = None
+    repair_job_id: int | None = None
+
+    def spec(self) -> dict[str, Any]:
+        """The frozen order as it is stored."""
+        limits = {"memory_mb": self.memory_mb, "cpus": self.cpus}
+        limits |= {name: getattr(self, name) for name in TIME_LIMITS if getattr(self, name) is not None}
+        return {
+            "spider": self.version.spider.name,
+            "version": self.version.name,
+            "parameters": dict(self.parameters),
+            "secrets": dict(self.secrets),
+            "env": dict(self.env),
+            "command": list(self.version.command),
+            "requirements": self.version.requirements,
+            "code": self.version.code_id,
+            "limits": limits,
+            "ok_codes": list(self.ok_codes),
+            "exit_codes": dict(self.exit_codes),
+            "retry": self.retry.as_spec(),
+            "on_node_lost": self.on_node_lost,
+            "pools": list(self.pools),
+            "selector": dict(self.selector),
+            "job_limit": self.job_limit,
+            "repair_job": self.repair_job_id,
+        }
+
+    def columns(self, now: datetime) -> dict[str, Any]:
+        """The part of the order that the database compares."""
+        return {
+            "memory_bytes": self.memory_mb * MIB,
+            "cpus": self.cpus,
+            "pools": list(self.pools),
+            "selector": dict(self.selector),
+            "job_limit": self.job_limit,
+            "expires_at": None if self.queue_seconds is None else now + timedelta(seconds=self.queue_seconds),
+        }
+
+
+def order_of(run: Run, *, trigger: Trigger, parameters: Mapping[str, Any] | None = None) -> RunOrder:
+    """The run's order once more; `parameters` in place of its own."""
+    spec = run.spec
+    limits = spec["limits"]
+    return RunOrder(
+        version=run.version,
+        trigger=trigger,
+        project=run.project,
+        job_id=run.job_id,
+        job_name=run.job_name,
+        parameters=spec["parameters"] if parameters is None else parameters,
+        secrets=spec["secrets"],
+        env=spec["env"],
+        memory_mb=limits["memory_mb"],
+        cpus=limits["cpus"],
+        **{name: limits[name] for name in TIME_LIMITS if name in limits},
+        priority=run.priority,
+        ok_codes=tuple(spec.get("ok_codes", (0,))),
+        exit_codes=spec.get("exit_codes") or {},
+        retry=RetryPolicy.read(spec.get("retry")),
+        on_node_lost=spec.get("on_node_lost") or "retry",
+        pools=tuple(spec.get("pools") or ()),
+        selector=spec.get("selector") or {},
+        job_limit=spec.get("job_limit"),
+        repair_job_id=spec.get("repair_job"),
+    )

@@ -1,0 +1,96 @@
+"""What a run's frozen order says about trying again. Reading never raises: an old order is not refused any more."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+# What may be tried again, in the words of a job; which reasons belong to which is in retries.py.
+CAUSES = ("exit", "oom", "timeout")
+LONGEST_DELAY_SECONDS = 7 * 86400
+MOST_ATTEMPTS = 100
+_LARGEST_EXPONENT = 64
+
+
+class Backoff(StrEnum):
+    FIXED = "fixed"
+    EXPONENTIAL = "exponential"
+    LIST = "list"
+
+
+class FailedItems(StrEnum):
+    """What becomes of the items of an attempt that is followed by another."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """`attempts` counts the first one: 1 is no retry. Failures of the infrastructure have a budget of their own.
+
+    Delays are seconds. `codes` (when not empty) are the only exit codes that are tried again, `never_codes` are not.
+    """
+
+    attempts: int = 1
+    backoff: Backoff = Backoff.EXPONENTIAL
+    delay_seconds: int = 30
+    factor: float = 2.0
+    cap_seconds: int = 3600
+    delays: tuple[int, ...] = ()
+    jitter: float = 0.1
+    causes: tuple[str, ...] = CAUSES
+    codes: tuple[int, ...] = ()
+    never_codes: tuple[int, ...] = ()
+    infrastructure: int = 3
+    items: FailedItems = FailedItems.KEEP
+
+    def as_spec(self) -> dict[str, Any]:
+        """As it is frozen in an order and stored with a job."""
+        return {
+            "attempts": self.attempts,
+            "backoff": str(self.backoff),
+            "delay_seconds": self.delay_seconds,
+            "factor": self.factor,
+            "cap_seconds": self.cap_seconds,
+            "delays": list(self.delays),
+            "jitter": self.jitter,
+            "causes": list(self.causes),
+            "codes": list(self.codes),
+            "never_codes": list(self.never_codes),
+            "infrastructure": self.infrastructure,
+            "items": str(self.items),
+        }
+
+    @classmethod
+    def read(cls, stored: object) -> RetryPolicy:
+        """What `as_spec` wrote, in part or whole; anything else is the default."""
+        given: Mapping[str, Any] = stored if isinstance(stored, Mapping) else {}
+        known = {name: given[name] for name in cls.__dataclass_fields__ if name in given}
+        try:
+            for name, kind in (("backoff", Backoff), ("items", FailedItems)):
+                if name in known:
+                    known[name] = kind(known[name])
+            for name in ("delays", "causes", "codes", "never_codes"):
+                if name in known:
+                    known[name] = tuple(known[name])
+            return cls(**known)
+        except (TypeError, ValueError):
+            return cls()
+
+    def delay(self, failures: int, *, chance: float | None = None) -> float:
+        """Seconds before the attempt that follows the `failures`-th failure. `chance` in [0, 1) sets the jitter."""
+        number = max(1, failures)
+        if self.backoff is Backoff.LIST and self.delays:
+            plain = float(self.delays[min(number, len(self.delays)) - 1])
+        elif self.backoff is Backoff.EXPONENTIAL:
+            # The exponent is clamped: a float overflows long before a run has failed that often.
+            plain = min(float(self.cap_seconds), self.delay_seconds * self.factor ** min(number - 1, _LARGEST_EXPONENT))
+        else:
+            plain = float(self.delay_seconds)
+        chance = random.random() if chance is None else chance  # noqa: S311 (spreads load, guards nothing)
+        spread = plain * self.jitter
+        return max(0.0, min(plain + spread * (2 * chance - 1), float(LONGEST_DELAY_SECONDS)))
