@@ -12,6 +12,7 @@ from apps.runs.selectors.items import (
 from apps.runs.selectors.logs import (
     LogBlock,
     LogPage,
+    lines_before,
     log_index,
     log_page,
     log_page_before,
@@ -47,6 +48,7 @@ __all__ = [
     "items_csv",
     "items_jsonl",
     "last_line",
+    "lines_before",
     "log_index",
     "log_page",
     "log_page_before",

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from django.db import connection
-from django.db.models import TextField
+from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from apps.core.csv_cells import csv_lines
@@ -22,7 +22,7 @@ _KEYS = """
 SELECT key FROM (
     SELECT key, min(seq) AS first FROM runs_item, jsonb_object_keys(
         CASE WHEN jsonb_typeof(data) = 'object' THEN data ELSE '{}'::jsonb END
-    ) AS key WHERE month = %s AND run_id = %s GROUP BY key
+    ) AS key WHERE month = %s AND run_id = %s AND (%s::integer IS NULL OR attempt = %s) GROUP BY key
 ) AS keys ORDER BY first, key COLLATE "C" LIMIT %s
 """
 
@@ -34,17 +34,21 @@ class ItemText(NamedTuple):
     text: str
 
 
-def item_page(run: Run, *, after: int = 0, limit: int = 50) -> list[Item]:
+def _own(run: Run, attempt: int | None) -> QuerySet[Item]:
+    items = Item.objects.filter(month=run.month, run_id=run.pk)
+    return items if attempt is None else items.filter(attempt=attempt)
+
+
+def item_page(run: Run, *, after: int = 0, limit: int = 50, attempt: int | None = None) -> list[Item]:
     """The next items behind number `after`, in order."""
-    own = Item.objects.filter(month=run.month, run_id=run.pk, seq__gt=after)
-    return list(own.order_by("seq")[:limit])
+    return list(_own(run, attempt).filter(seq__gt=after).order_by("seq")[:limit])
 
 
-def all_items(run: Run) -> Iterator[list[ItemText]]:
+def all_items(run: Run, *, attempt: int | None = None) -> Iterator[list[ItemText]]:
     """Every item in batches, one short query each: nothing stays open while a slow reader reads."""
     after = 0
     while True:
-        own = Item.objects.filter(month=run.month, run_id=run.pk, seq__gt=after).order_by("seq")
+        own = _own(run, attempt).filter(seq__gt=after).order_by("seq")
         batch = [
             ItemText(*row) for row in own.annotate(text=Cast("data", TextField())).values_list("seq", "text")[:_BATCH]
         ]
@@ -54,10 +58,10 @@ def all_items(run: Run) -> Iterator[list[ItemText]]:
         after = batch[-1].seq
 
 
-def item_columns(run: Run) -> list[str]:
+def item_columns(run: Run, *, attempt: int | None = None) -> list[str]:
     """Keys of the run's items: those of the item schema first, then in order of appearance; bounded."""
     with connection.cursor() as cursor:
-        cursor.execute(_KEYS, [run.month, run.pk, MAX_COLUMNS])
+        cursor.execute(_KEYS, [run.month, run.pk, attempt, attempt, MAX_COLUMNS])
         seen = [key for (key,) in cursor.fetchall()]
     return ordered_columns(run, seen)
 
@@ -70,15 +74,16 @@ def ordered_columns(run: Run, keys: list[str]) -> list[str]:
     return first + [key for key in keys if key not in known]
 
 
-def items_csv(run: Run, *, for_excel: bool = False) -> Iterator[bytes]:
+def items_csv(run: Run, *, for_excel: bool = False, attempt: int | None = None) -> Iterator[bytes]:
     """All items as CSV that is safe to open in a spreadsheet."""
-    rows = (json.loads(item.text, parse_float=Decimal) for batch in all_items(run) for item in batch)
+    batches = all_items(run, attempt=attempt)
+    rows = (json.loads(item.text, parse_float=Decimal) for batch in batches for item in batch)
     objects = (row if isinstance(row, dict) else {} for row in rows)
-    return csv_lines(item_columns(run), objects, for_excel=for_excel)
+    return csv_lines(item_columns(run, attempt=attempt), objects, for_excel=for_excel)
 
 
-def items_jsonl(run: Run) -> Iterator[bytes]:
+def items_jsonl(run: Run, *, attempt: int | None = None) -> Iterator[bytes]:
     """All items, one JSON object a line, as PostgreSQL keeps them."""
-    for batch in all_items(run):
+    for batch in all_items(run, attempt=attempt):
         for item in batch:
             yield f"{item.text}\n".encode()

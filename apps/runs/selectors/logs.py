@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 import zstandard
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from apps.runs.models import LogChunk, Run
 from apps.runs.states import Level
@@ -27,7 +27,8 @@ _INDEX = """
 SELECT min(first_line), max(last_line),
        sum((levels->>0)::bigint)::bigint, sum((levels->>1)::bigint)::bigint, sum((levels->>2)::bigint)::bigint,
        sum((levels->>3)::bigint)::bigint, sum((levels->>4)::bigint)::bigint, sum(raw_bytes)::bigint
-FROM runs_logchunk WHERE month = %s AND run_id = %s GROUP BY first_line / %s ORDER BY 1
+FROM runs_logchunk WHERE month = %s AND run_id = %s AND (%s::integer IS NULL OR attempt = %s)
+GROUP BY first_line / %s ORDER BY 1
 """
 
 
@@ -79,11 +80,17 @@ class _Needle:
             at = folded.find(self.json, end)
 
 
-def log_index(run: Run, *, lines: int = 2000) -> list[LogBlock]:
+def log_index(run: Run, *, lines: int = 2000, attempt: int | None = None) -> list[LogBlock]:
     """The whole log as blocks of about `lines` lines, without reading any of them."""
     with connection.cursor() as cursor:
-        cursor.execute(_INDEX, [run.month, run.pk, lines])
+        cursor.execute(_INDEX, [run.month, run.pk, attempt, attempt, lines])
         return [LogBlock(*row) for row in cursor.fetchall()]
+
+
+def lines_before(run: Run, *, attempt: int) -> int:
+    """The last line of the attempts before this one."""
+    earlier = LogChunk.objects.filter(month=run.month, run_id=run.pk, attempt__lt=attempt)
+    return earlier.aggregate(last=Max("last_line"))["last"] or 0
 
 
 def log_page(
@@ -162,9 +169,9 @@ def log_rows_before(
     return log_page_before(run, before=before, limit=limit, level=level, search=search, attempt=attempt).rows
 
 
-def log_text(run: Run) -> Iterator[bytes]:
+def log_text(run: Run, *, attempt: int | None = None) -> Iterator[bytes]:
     """The log as it was printed, chunk by chunk."""
-    for chunk in _forward(run, 0, None, 0, None):
+    for chunk in _forward(run, 0, None, 0, attempt):
         yield "".join(f"{row[3]}\n" for row in _parse(_unpack(chunk))).encode("utf-8", "replace")
 
 

@@ -16,14 +16,14 @@ def row(line: int, text: str | None = None, level: int = 20) -> Row:
     return (line, AT_MS + line, level, f"line {line}" if text is None else text)
 
 
-def store_rows(run: Run, rows: Sequence[Row], sizes: Iterable[int] = ()) -> None:
+def store_rows(run: Run, rows: Sequence[Row], sizes: Iterable[int] = (), attempt: int = 1) -> None:
     """One chunk for each size, and one for the rest; the run's counters follow."""
     chunks, at = [], 0
     for size in (*sizes, len(rows)):
         part = list(rows[at : at + size])
         at += size
         if part:
-            chunks.append(_chunk(run, part))
+            chunks.append(_chunk(run, part, attempt))
     LogChunk.objects.bulk_create(chunks)
     run.lines += len(rows)
     run.errors += sum(1 for each in rows if each[2] >= 40)
@@ -32,14 +32,14 @@ def store_rows(run: Run, rows: Sequence[Row], sizes: Iterable[int] = ()) -> None
     run.save(update_fields=["lines", "errors", "first_error_line"])
 
 
-def _chunk(run: Run, rows: list[Row]) -> LogChunk:
+def _chunk(run: Run, rows: list[Row], attempt: int) -> LogChunk:
     content, raw_bytes = pack_rows(rows)
     return LogChunk(
         month=run.month,
         run_id=run.pk,
         first_line=rows[0][0],
         last_line=rows[-1][0],
-        attempt=1,
+        attempt=attempt,
         levels=count_levels(rows),
         first_at=datetime.fromtimestamp(rows[0][1] / 1000, UTC),
         last_at=datetime.fromtimestamp(rows[-1][1] / 1000, UTC),
@@ -48,13 +48,13 @@ def _chunk(run: Run, rows: list[Row]) -> LogChunk:
     )
 
 
-def store_items(run: Run, values: Sequence[Any], first: int = 1) -> None:
+def store_items(run: Run, values: Sequence[Any], first: int = 1, attempt: int = 1) -> None:
     Item.objects.bulk_create(
         Item(
             month=run.month,
             run_id=run.pk,
             seq=seq,
-            attempt=1,
+            attempt=attempt,
             dataset_id=run.job_id or 0,
             created_at=run.queued_at,
             data=value,

@@ -132,6 +132,23 @@ def test_other_runs_and_attempts_do_not_show() -> None:
     assert selectors.log_rows(run, attempt=2) == []
 
 
+def test_an_attempt_has_its_own_lines_and_items() -> None:
+    run = RunFactory(attempt=2)
+    store_rows(run, [row(1, "first"), row(2, "broken", 40)])
+    store_rows(run, [row(3, "second")], attempt=2)
+    store_items(run, [{"old": 1}])
+    store_items(run, [{"new": 2}], first=2, attempt=2)
+
+    assert [each[3] for each in selectors.log_rows(run, attempt=2)] == ["second"]
+    assert [(each.first, each.last) for each in selectors.log_index(run, attempt=2)] == [(3, 3)]
+    assert selectors.lines_before(run, attempt=2) == 2
+    assert selectors.lines_before(run, attempt=1) == 0
+    assert b"".join(selectors.log_text(run, attempt=1)) == b"first\nbroken\n"
+    assert [item.seq for item in selectors.item_page(run, attempt=2)] == [2]
+    assert b"".join(selectors.items_jsonl(run, attempt=1)) == b'{"old": 1}\n'
+    assert selectors.item_columns(run, attempt=2) == ["new"]
+
+
 def test_long_logs_are_searched_in_a_moment() -> None:
     run = RunFactory()
     filler = "2026-11-30 12:00:00 [spider] INFO: crawled page {} of the catalogue, 200 OK, 12 kB in 0.2 s"
