@@ -17,7 +17,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services import note_use
 
 # What scope `run` may do beside looking. A view that is no viewset says it with `token_scope = "run"`.
-RUN_ACTIONS = frozenset({"run", "stop", "rerun"})
+RUN_ACTIONS = frozenset({"run", "stop", "kill", "pause", "resume", "rerun", "bulk"})
 _TOKEN = re.compile(rb"[A-Za-z0-9_]{20,128}\Z")
 
 

@@ -79,6 +79,16 @@ def can(user: User | AnonymousUser, action: str, obj: Model) -> bool:
     return allowed(user, action, type(obj)).filter(pk=obj.pk).exists()
 
 
+def may_change(user: User | AnonymousUser, model: type[Model], how: str = "change") -> bool:
+    """Of what belongs to the whole panel and not to a project (nodes, pools, maintenance): staff with Django's own
+    permission on the model, or a superuser. Everybody who is signed in may look at it."""
+    if not isinstance(user, User) or not user.is_active:
+        return False
+    if user.is_superuser:
+        return True
+    return user.is_staff and user.has_perm(f"{model._meta.app_label}.{how}_{model._meta.model_name}")
+
+
 def actions_on(user: User | AnonymousUser, obj: Model, actions: Iterable[str] = ACTIONS) -> frozenset[str]:
     """All of `actions` that `user` may do on one object, in one statement: for the buttons of a page."""
     wanted = frozenset(actions)

@@ -69,6 +69,11 @@ def attempts(run: Run) -> QuerySet[Attempt]:
     return Attempt.objects.filter(run=run).select_related("node").order_by("number")
 
 
+def last_event(run: Run, **which: str) -> RunEvent | None:
+    """The newest event of the run that is like `which`, for example `to_state="retry_wait"`."""
+    return RunEvent.objects.filter(run=run, **which).order_by("-id").first()
+
+
 def samples(run: Run, *, limit: int = MAX_SAMPLES) -> list[ResourceSample]:
     """Oldest first; of a long run every n-th sample and always the newest."""
     ids = list(ResourceSample.objects.filter(run=run).order_by("at", "id").values_list("pk", flat=True))
