@@ -81,10 +81,12 @@ class Panel:
         *,
         limits: dict[str, Any] | None = None,
         env: dict[str, str] | None = None,
+        policies: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> int:
+        """A job whose runs may run side by side; `policies` are more of its fields, such as `retry`."""
         body = {"name": name, "spider": spider, "parameters": parameters, "limits": limits or {}, "env": env or {}}
-        return int(self.post("jobs/", body)["id"])
+        return int(self.post("jobs/", {**body, "overlap": "allow", **(policies or {})})["id"])
 
     def run(self, job: int) -> int:
         return int(self.post(f"jobs/{job}/run/", {})["id"])
@@ -137,8 +139,12 @@ class Panel:
 
 
 @contextlib.contextmanager
-def panel(executor: str, *, slots: int = 24) -> Iterator[Panel]:
-    """Start a panel in a throw-away home, wait until its sample run is done, stop it afterwards."""
+def panel(executor: str, *, slots: int = 24, **more: str) -> Iterator[Panel]:
+    """Start a panel in a throw-away home, wait until its sample run is done, stop it afterwards.
+
+    `more` are environment variables. Each has an install name of its own: containers that are not a panel's runs are
+    removed by it.
+    """
     home = Path(tempfile.mkdtemp(prefix="claw-panel-"))
     home.chmod(0o755)
     port = free_port()
@@ -150,9 +156,10 @@ def panel(executor: str, *, slots: int = 24) -> Iterator[Panel]:
         "CLAWPANEL_EXECUTOR": executor,
         "CLAWPANEL_ADMIN_PASSWORD": PASSWORD,
         "CLAWPANEL_NODE_SLOTS": str(slots),
+        **more,
     }
-    environment.pop("DATABASE_URL", None)
-    environment.pop("REDIS_URL", None)
+    for name in {"DATABASE_URL", "REDIS_URL", "CLAWPANEL_INSTALL"} - more.keys():
+        environment.pop(name, None)
     with (home / "up.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, stdout=log, stderr=log

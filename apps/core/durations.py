@@ -17,6 +17,8 @@ _NAMES = {
     "s": "s", "sec": "s", "second": "s", "seconds": "s", "秒": "s",
 }  # fmt: skip
 _SPAN = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([^\W\d_]*)\s*")
+# No span needs more, and a text of megabytes would be read for seconds.
+_LONGEST_TEXT = 100
 _MEMORY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _MEBIBYTES = {"k": 1 / 1024, "": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 
@@ -31,7 +33,7 @@ class BadSize(Invalid):
 
 def parse_duration(text: str) -> int:
     """Seconds of `1h30m`, `90 min`, `1.5 h`, `2 小时`; a bare number is seconds."""
-    text = text.strip().lower()
+    text = text.strip().lower()[: _LONGEST_TEXT + 1]
     if re.fullmatch(r"[0-9]{1,12}", text):
         return int(text)
     at, total = 0, 0.0
@@ -42,9 +44,18 @@ def parse_duration(text: str) -> int:
             break
         total += float(match.group(1)) * _UNITS[unit]
         at = match.end()
-    if not text or at < len(text):
+    if not text or at < len(text) or len(text) > _LONGEST_TEXT:
         raise BadSpan(_("Enter a duration such as 90 s, 15 min or 1h30m."))
     return round(total)
+
+
+def read_duration(value: object) -> int:
+    """Seconds of a whole number, or of a text as people write it."""
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadSpan(_("Enter a duration such as 90 s, 15 min or 1h30m."))
+    return value
 
 
 def format_duration(seconds: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 from django.db.models import QuerySet
@@ -17,12 +18,12 @@ from rest_framework.reverse import reverse
 from apps.accounts.models import User
 from apps.accounts.rights import allowed
 from apps.core.actors import person
-from apps.core.errors import Forbidden, Invalid
+from apps.core.errors import Forbidden, Invalid, PanelError
 from apps.core.rest import ApiViewSet, ErrorSerializer, checked, checked_query, page, page_answer, take
 from apps.core.schema_forms import split_secrets
 from apps.jobs import selectors, services
 from apps.jobs.models import Job
-from apps.jobs.serializers import JobPage, JobQuery, JobSerializer, RunJobSerializer
+from apps.jobs.serializers import JobPage, JobQuery, JobSerializer, LimitsSerializer, RunJobSerializer
 from apps.runs.api import detail_of
 from apps.runs.serializers import RunDetailSerializer
 from apps.runs.states import Trigger
@@ -51,7 +52,7 @@ class JobViewSet(ApiViewSet):
     @extend_schema(summary="List jobs", parameters=[JobQuery], responses=JobPage)
     def list(self, request: Request) -> Response:
         query = checked_query(JobQuery, request)
-        jobs: QuerySet[Job] = selectors.visible_jobs(request.user)
+        jobs: QuerySet[Job] = selectors.visible_jobs(request.user).prefetch_related("pools")
         if "spider" in query:
             jobs = jobs.filter(spider__name=query["spider"])
         if "name" in query:
@@ -64,14 +65,15 @@ class JobViewSet(ApiViewSet):
         values = checked(JobSerializer, request.data)
         spider = _spider_for_jobs(request, values.pop("spider")["name"])
         parameters, secrets = _split(spider.current_version, values.pop("parameters", {}))
-        job = services.create_job(
-            by=_caller(request),
-            now=timezone.now(),
-            spider=spider,
-            parameters=parameters,
-            secrets=secrets,
-            **values,
-        )
+        with faults_in_places():
+            job = services.create_job(
+                by=_caller(request),
+                now=timezone.now(),
+                spider=spider,
+                parameters=parameters,
+                secrets=secrets,
+                **by_their_names(values),
+            )
         return Response(JobSerializer(self._take(request, job.pk)).data, status=201)
 
     @extend_schema(summary="Show a job", responses=JobSerializer)
@@ -138,8 +140,25 @@ class JobViewSet(ApiViewSet):
         changes.pop("spider", None)
         if "parameters" in changes:
             changes["parameters"], changes["secrets"] = _split(selectors.version_of(job), changes["parameters"])
-        services.update_job(job=job, by=_caller(request), now=timezone.now(), **changes)
+        with faults_in_places():
+            services.update_job(job=job, by=_caller(request), now=timezone.now(), **by_their_names(changes))
         return Response(JobSerializer(self._take(request, pk)).data)
+
+
+def by_their_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a serializer read, by the names that the services give it."""
+    return {name.removesuffix("_id"): value for name, value in values.items()}
+
+
+@contextmanager
+def faults_in_places() -> Iterator[None]:
+    """The services know a job's limits by name; in a body they stand under `limits`."""
+    try:
+        yield
+    except PanelError as error:
+        inside = LimitsSerializer().fields.keys()
+        error.fields = {f"limits.{name}" if name in inside else name: said for name, said in error.fields.items()}
+        raise
 
 
 def _caller(request: Request) -> User:

@@ -80,6 +80,16 @@ def _stopped(detail: Mapping[str, Any]) -> str:
     return _("Stopped by a person.")
 
 
+def _overlap_skip(detail: Mapping[str, Any]) -> str:
+    if "max" in detail:
+        return _("Skipped: %(waiting)d runs of the job were waiting already, which is the most it allows.") % {
+            "waiting": detail["waiting"]
+        }
+    if "run" in detail:
+        return _("Skipped: run %(id)s of the same job was still active.") % {"id": detail["run"]}
+    return _("Skipped: an earlier run of the same job was still active.")
+
+
 def _run_timeout(detail: Mapping[str, Any]) -> str:
     if "seconds" in detail:
         return _("Stopped after the time limit of %(span)s.") % {"span": span(detail["seconds"])}
@@ -123,6 +133,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "oom": _oom,
     "stopped_by_user": _stopped,
     "user": _stopped,
+    "overlap_skip": _overlap_skip,
     "replaced": lambda _detail: _("Replaced by a newer run of the same job."),
     "run_timeout": _run_timeout,
     "idle_timeout": lambda _detail: _("Stopped because it had shown no sign of life for too long."),

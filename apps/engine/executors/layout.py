@@ -17,8 +17,8 @@ from apps.engine.types import RunSpec
 # Limits of the kernel: one string of an environment, and the sum of all with the command.
 MAX_ENV_STRING = 128 * 1024 - 1
 MAX_ENV_TOTAL = 1024 * 1024
-# The one CLAW_* variable that comes with the order: where the samples find something to crawl.
-DEMO_SITE = "CLAW_DEMO_SITE"
+# The CLAW_* variables that come with the order: where the samples find something to crawl, and what is repaired.
+FROM_ORDER = frozenset({"CLAW_DEMO_SITE", "CLAW_FAILED_RUN"})
 
 
 def run_ids(settings: EngineSettings) -> tuple[int, int]:
@@ -30,7 +30,7 @@ def run_ids(settings: EngineSettings) -> tuple[int, int]:
 
 def run_environment(spec: RunSpec, *, paths: Mapping[str, str]) -> dict[str, str]:
     """`paths` are the executor's own CLAW_* locations; the job's variables never override ours."""
-    job = {name: value for name, value in spec.env.items() if not name.startswith("CLAW_") or name == DEMO_SITE}
+    job = {name: value for name, value in spec.env.items() if not name.startswith("CLAW_") or name in FROM_ORDER}
     env = {"PYTHONUNBUFFERED": "1", "TZ": "UTC", "LANG": "C.UTF-8", **job}
     harness = paths["harness"]
     env["PYTHONPATH"] = f"{harness}:{job['PYTHONPATH']}" if job.get("PYTHONPATH") else harness

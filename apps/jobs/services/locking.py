@@ -1,0 +1,21 @@
+"""The lock under which a job is changed and run."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from apps.core.errors import NotFound
+from apps.jobs.models import Job
+
+
+def locked_job(job: Job) -> Job:
+    """The job as it is now.
+
+    The lock keeps its secrets from being dropped while a run takes them over, and makes launches of the job come one
+    after the other.
+    """
+    rows = Job.objects.select_for_update(of=("self",))
+    found = rows.select_related("project", "spider__current_version", "version").filter(pk=job.pk).first()
+    if found is None:
+        raise NotFound(_("This job has been deleted."))
+    return found

@@ -1,0 +1,55 @@
+"""What becomes of a new run while earlier ones of its job are not over."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+from typing import Any
+
+from apps.core.actors import Actor
+from apps.jobs.models import Job, Overlap
+from apps.runs.models import Run
+from apps.runs.services import RunFinished, move, request_stop
+from apps.runs.states import ACTIVE, State
+
+# Of a job that says nothing else, the most runs that wait.
+MOST_WAITING = 100
+
+
+def job_limit(job: Job) -> int | None:
+    """The most runs of the job that may run at once, as placement keeps it."""
+    return job.overlap_max if job.overlap == Overlap.ALLOW else 1
+
+
+def settle_overlap(job: Job, run: Run, *, by: Actor, now: datetime) -> None:
+    """Skip the new run, or end the earlier ones, as the job says.
+
+    The caller holds the lock on the job's row: launches of a job come one after the other, so what is counted is true.
+    """
+    if job.overlap == Overlap.ALLOW:
+        return
+    earlier = Run.objects.filter(job=job, state__in=ACTIVE).exclude(pk=run.pk).order_by("pk")
+    if job.overlap == Overlap.REPLACE:
+        for each in earlier:
+            with contextlib.suppress(RunFinished):
+                request_stop(run=each, by=by, now=now, cause="replaced")
+    elif job.overlap == Overlap.QUEUE:
+        # The first of them runs or is about to: it does not wait for another.
+        waiting, most = earlier.count() - 1, job.overlap_max or MOST_WAITING
+        if waiting >= most:
+            _skip(run, by=by, now=now, detail={"waiting": waiting, "max": most})
+    elif (active := earlier.values_list("pk", flat=True).first()) is not None:
+        _skip(run, by=by, now=now, detail={"run": active})
+
+
+def _skip(run: Run, *, by: Actor, now: datetime, detail: dict[str, Any]) -> None:
+    move(
+        run_id=run.pk,
+        to=State.SKIPPED,
+        frm=(State.QUEUED,),
+        now=now,
+        actor=by,
+        reason="overlap_skip",
+        detail=detail,
+    )
+    run.refresh_from_db()
