@@ -33,6 +33,9 @@ _ASKED = {
     "storage_error": (FAILED, "storage_error"),
     "worker_lost": (LOST, "worker_lost"),
     "node_lost": (LOST, "node_lost"),
+    "node_drained": (FAILED, "node_drained"),
+    "engine_restarted": (FAILED, "engine_restarted"),
+    "node_drained": (FAILED, "node_drained"),
 }
 
 
@@ -79,6 +82,8 @@ def _by_exit_code(
         return Outcome(FAILED, "output_limit", detail, memory_warning=observation.oom_killed)
     if code in ok_codes:
         return Outcome(SUCCEEDED, None, detail, memory_warning=observation.oom_killed)
+    if observation.engine_restarted:
+        return Outcome(FAILED, "engine_restarted", detail)
     if code == _KILLED:
         # 137 alone is not out of memory: anybody may send SIGKILL, and any program may exit 137.
         return Outcome(FAILED, "oom" if observation.oom_killed else "killed", detail)

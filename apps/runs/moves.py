@@ -63,7 +63,7 @@ def move(
     """Change the state and write the event in one transaction. False: someone else was first, nothing is changed.
 
     `token` guards, `new_token` takes the run from whoever held it. `fields` are further columns to set with it;
-    `reason` and `detail` are kept on the run when it ends.
+    `reason` and `detail` are kept on the run when it ends, and while it waits for its next attempt.
     """
     illegal = [state for state in frm if to not in MOVES.get(state, ())]
     if illegal:
@@ -78,9 +78,12 @@ def move(
     fields["state"] = to
     if new_token is not None:
         fields["token"] = new_token
-    if to in TERMINAL:
+    if to in TERMINAL or to == State.RETRY_WAIT:
         fields |= {"reason": reason, "detail": detail or {}, "lease_until": None}
+    if to in TERMINAL:
         fields.setdefault("finished_at", now)
+    elif to == State.QUEUED:
+        fields |= {"reason": "", "detail": {}}
     guarded.update(**fields)
     RunEvent.objects.create(
         run_id=run_id,

@@ -1,6 +1,7 @@
 """Stores what the agent read."""
 
-from apps.runs.ingest.batch import Batch, Ending, Position
+from apps.runs.finishing import Ending
+from apps.runs.ingest.batch import Batch, Position
 from apps.runs.ingest.samples import SampleRow, store_samples
 from apps.runs.ingest.write import store_batches
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
-from apps.runs.states import State
+from apps.runs.finishing import Ending
 from apps.runs.store import Row
 
 
@@ -19,20 +19,7 @@ class Position:
     out_cut: bool = False
     records_cut: bool = False
     lines: int = 0
-    items: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """The terminal state that goes with the last bytes of the spools."""
-
-    state: State
-    reason: str
-    detail: dict[str, Any]
-    exit_code: int | None = None
-    oom_killed: bool = False
-    memory_warning: bool = False
-    finished_at: datetime | None = None
+    items: int = 0  # the number of the last one, discarded ones counted
 
 
 @dataclass(slots=True)

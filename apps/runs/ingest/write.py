@@ -12,10 +12,10 @@ from django.db import DataError, IntegrityError, OperationalError, connection, t
 
 from apps.core.actors import Actor
 from apps.runs import store
-from apps.runs.ingest.batch import Batch, Ending
-from apps.runs.models import Attempt
-from apps.runs.moves import StaleRun, move
-from apps.runs.states import PLACED, Level, State
+from apps.runs.finishing import Ending, finish
+from apps.runs.ingest.batch import Batch
+from apps.runs.moves import StaleRun
+from apps.runs.states import Level, State
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ UPDATE runs_run r SET
     progress = coalesce(v.progress::jsonb, r.progress), stats = coalesce(v.stats::jsonb, r.stats),
     output = coalesce(v.output::jsonb, r.output)
 FROM v JOIN locked USING (id)
-WHERE r.id = v.id AND r.token = v.token AND r.lines = v.lines0 AND r.items = v.items0
+WHERE r.id = v.id AND r.token = v.token AND r.lines = v.lines0 AND r.items + r.items_discarded = v.items0
   AND r.state IN ('starting', 'running', 'paused', 'stopping')
 RETURNING r.id
 """
@@ -275,26 +275,6 @@ def _copy(target: str, content: bytes) -> None:
 
 
 def _end(batch: Batch, ending: Ending, now: datetime, actor: Actor) -> None:
-    finished_at = ending.finished_at or now
-    moved = move(
-        run_id=batch.run_id,
-        to=ending.state,
-        frm=PLACED,
-        now=now,
-        actor=actor,
-        token=batch.token,
-        reason=ending.reason,
-        detail=ending.detail,
-        memory_warning=ending.memory_warning,
-        exit_code=ending.exit_code,
-        finished_at=finished_at,
-    )
-    if not moved:
+    ended = finish(run_id=batch.run_id, attempt=batch.attempt, token=batch.token, ending=ending, now=now, actor=actor)
+    if ended is None:
         raise StaleRun(batch.run_id)
-    Attempt.objects.filter(run_id=batch.run_id, number=batch.attempt).update(
-        oom_killed=ending.oom_killed,
-        reason=ending.reason,
-        detail=ending.detail,
-        exit_code=ending.exit_code,
-        finished_at=finished_at,
-    )
