@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from apps.spiders.models import in_language
+
 
 class Ended(Protocol):
     """What a sentence needs to know: a run, or an event or attempt of one."""
@@ -25,6 +27,8 @@ def sentence(ended: Ended) -> str:
     text = say(detail) if say else _("It ended for the reason “%(reason)s”.") % {"reason": ended.reason}
     if detail.get("killed_after_grace"):
         text += " " + _("It did not end by itself in the time given and was killed.")
+    if detail.get("unreachable"):
+        text += " " + _("Node %(node)s did not answer, so nobody saw it end.") % {"node": detail.get("node", "")}
     return text
 
 
@@ -61,11 +65,25 @@ def _exit_nonzero(detail: Mapping[str, Any]) -> str:
             "code": detail.get("exit_code"),
         }
     code = detail.get("exit_code")
+    meaning = _meaning(detail)
+    if meaning:
+        return _("It ended with exit code %(code)s: %(meaning)s") % {"code": code, "meaning": meaning}
     if code == 127:
         return _("Its command was not found (exit code 127).")
     if code == 126:
         return _("Its command cannot be executed (exit code 126).")
     return _("It ended with exit code %(code)s.") % {"code": code}
+
+
+def _meaning(detail: Mapping[str, Any]) -> str:
+    """What the spider's registry entry says of the exit code, in the reader's language; as a sentence."""
+    texts = detail.get("meaning")
+    text = in_language(texts).strip() if isinstance(texts, dict) else ""
+    return f"{text}{_('.')}" if text and text[-1].isalnum() else text
+
+
+def _exit_meaning(detail: Mapping[str, Any]) -> str:
+    return _exit_nonzero({"exit_code": detail.get("exit_code"), "meaning": detail.get("meaning")})
 
 
 def _oom(detail: Mapping[str, Any]) -> str:
@@ -90,16 +108,51 @@ def _overlap_skip(detail: Mapping[str, Any]) -> str:
     return _("Skipped: an earlier run of the same job was still active.")
 
 
-def _run_timeout(detail: Mapping[str, Any]) -> str:
-    if "seconds" in detail:
-        return _("Stopped after the time limit of %(span)s.") % {"span": span(detail["seconds"])}
-    return _("Stopped after its time limit.")
+def _repair_refused(detail: Mapping[str, Any]) -> str:
+    words = {"job": detail.get("job") or "?", "error": detail.get("error") or ""}
+    return _("Repair job %(job)s could not be run: %(error)s") % words
 
 
-def _start_timeout(detail: Mapping[str, Any]) -> str:
-    if "seconds" in detail:
-        return _("It had not started after %(span)s.") % {"span": span(detail["seconds"])}
-    return _("It did not start in time.")
+def _with_span(exact: Callable[[], str], plain: Callable[[], str]) -> Callable[[Mapping[str, Any]], str]:
+    """The sentence with the limit that was reached, where it is known; `exact` says "%(span)s" for it."""
+
+    def say(detail: Mapping[str, Any]) -> str:
+        seconds = detail.get("seconds")
+        return exact() % {"span": span(seconds)} if isinstance(seconds, (int, float)) else plain()
+
+    return say
+
+
+def _on_node(named: Callable[[], str], plain: Callable[[], str]) -> Callable[[Mapping[str, Any]], str]:
+    """The sentence with the name of the node, where it is known; `named` says "%(node)s" for it."""
+
+    def say(detail: Mapping[str, Any]) -> str:
+        return named() % {"node": detail["node"]} if detail.get("node") else plain()
+
+    return say
+
+
+def _replaced(detail: Mapping[str, Any]) -> str:
+    if detail.get("run"):
+        return _("Replaced by run %(run)s of the same job.") % {"run": detail["run"]}
+    return _("Replaced by a newer run of the same job.")
+
+
+def _exhausted(detail: Mapping[str, Any]) -> str:
+    if detail.get("out_of_time"):
+        return _("It is not tried again: the time limit for all its attempts leaves no time for it.")
+    failures, allowed = detail.get("failures", 0), detail.get("attempts", 0)
+    if detail.get("infrastructure"):
+        return ngettext(
+            "It is not tried again: the infrastructure has failed %(n)d times, %(most)d time is made up for.",
+            "It is not tried again: the infrastructure has failed %(n)d times, %(most)d times are made up for.",
+            allowed,
+        ) % {"n": failures, "most": allowed}
+    return ngettext(
+        "It is not tried again: its only attempt has failed.",
+        "It is not tried again: all its %(n)d attempts have failed.",
+        allowed,
+    ) % {"n": allowed}
 
 
 def _unplaceable(detail: Mapping[str, Any]) -> str:
@@ -109,12 +162,6 @@ def _unplaceable(detail: Mapping[str, Any]) -> str:
         "need": detail.get("memory_mb", 0),
         "largest": detail["largest_mb"],
     }
-
-
-def _node_lost(detail: Mapping[str, Any]) -> str:
-    if detail.get("node"):
-        return _("Node %(node)s stopped answering, so its end is not known.") % {"node": detail["node"]}
-    return _("Its node stopped answering, so its end is not known.")
 
 
 def _because(plain: Callable[[], str]) -> Callable[[Mapping[str, Any]], str]:
@@ -129,17 +176,38 @@ def _because(plain: Callable[[], str]) -> Callable[[Mapping[str, Any]], str]:
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "exit_nonzero": _exit_nonzero,
+    "exit_meaning": _exit_meaning,
     "killed": lambda _detail: _("It was killed from outside (exit code 137)."),
     "oom": _oom,
     "stopped_by_user": _stopped,
     "user": _stopped,
     "overlap_skip": _overlap_skip,
-    "replaced": lambda _detail: _("Replaced by a newer run of the same job."),
-    "run_timeout": _run_timeout,
-    "idle_timeout": lambda _detail: _("Stopped because it had shown no sign of life for too long."),
-    "start_timeout": _start_timeout,
-    "total_timeout": lambda _detail: _("Stopped after the time limit for all its attempts."),
-    "queue_expired": lambda _detail: _("It waited too long and was not started."),
+    "repair_run": lambda detail: _("Run %(id)s of job %(job)s.") % {"id": detail["run"], "job": detail["job"]},
+    "repair_refused": _repair_refused,
+    "repair_of": lambda detail: _("It was asked for because run %(id)s had failed for good.") % {"id": detail["run"]},
+    "replaced": _replaced,
+    "run_timeout": _with_span(
+        lambda: _("Stopped after the time limit of %(span)s."), lambda: _("Stopped after its time limit.")
+    ),
+    "idle_timeout": _with_span(
+        lambda: _("Stopped because it had written no line, item or request for %(span)s."),
+        lambda: _("Stopped because it had shown no sign of life for too long."),
+    ),
+    "start_timeout": _with_span(
+        lambda: _("It had not started after %(span)s."), lambda: _("It did not start in time.")
+    ),
+    "total_timeout": _with_span(
+        lambda: _("Ended after the time limit of %(span)s for all its attempts."),
+        lambda: _("Ended after the time limit for all its attempts."),
+    ),
+    "queue_expired": _with_span(
+        lambda: _("It was not started within the %(span)s it may wait."),
+        lambda: _("It waited too long and was not started."),
+    ),
+    "pause_limit": _with_span(
+        lambda: _("It goes on: it had been paused for %(span)s."), lambda: _("It goes on: its pause was too long.")
+    ),
+    "exhausted": _exhausted,
     "output_limit": lambda _detail: _("It wrote more output than it may."),
     "item_limit": lambda _detail: _("It produced more items than it may."),
     "unplaceable": _unplaceable,
@@ -151,5 +219,14 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "storage_error": _because(lambda: _("Its output could not be stored.")),
     "container_vanished": lambda _detail: _("It vanished: its container or process is gone and left no exit code."),
     "worker_lost": lambda _detail: _("The worker that ran it was lost."),
-    "node_lost": _node_lost,
+    "node_lost": _on_node(
+        lambda: _("Node %(node)s stopped answering, so its end is not known."),
+        lambda: _("Its node stopped answering, so its end is not known."),
+    ),
+    "node_drained": _on_node(
+        lambda: _("Ended because node %(node)s was to be empty by then."),
+        lambda: _("Ended because its node was to be empty by then."),
+    ),
+    "engine_restarted": lambda _detail: _("The container engine of the node was restarted."),
+    "engine_unavailable": _because(lambda: _("The container engine did not answer; the run waits for a place again.")),
 }
