@@ -103,6 +103,8 @@ def _version(spider: Spider, entry: Entry, code: str, content: bytes, now: datet
         "unique_key": entry.unique_key,
         "default_limits": entry.limits,
     }
+    if entry.exit_codes:  # only then: versions without are known by what made their digest before
+        parts["exit_codes"] = entry.exit_codes
     text = json.dumps({"code": code, **parts}, sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(text.encode()).hexdigest()
     found = spider.versions.filter(digest=digest).first()

@@ -18,6 +18,7 @@ from apps.spiders.models import Spider
 from apps.spiders.registry.values import (
     Wrong,
     check_object,
+    checked_exit_codes,
     checked_key,
     checked_limits,
     checked_line,
@@ -35,7 +36,7 @@ MAX_REQUIREMENTS_BYTES = 256 * 1024
 MAX_SPIDERS = 500
 _MAX_DEPTH = 100
 _NEEDED = ("name", "path", "kind", "entry", "version")
-_OPTIONAL = ("author", "title", "description", "parameter_schema", "item_schema", "unique_key", "limits")
+_OPTIONAL = ("author", "title", "description", "parameter_schema", "item_schema", "unique_key", "limits", "exit_codes")
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -67,6 +68,7 @@ class Entry:
     item_schema: dict[str, Any] | None
     unique_key: list[str]
     limits: dict[str, float]
+    exit_codes: dict[str, dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -172,6 +174,7 @@ class _Reader:
             "author": lambda: checked_line(raw.get("author", ""), (*place, "author"), 200),
             "unique_key": lambda: checked_key(raw.get("unique_key", []), (*place, "unique_key")),
             "limits": lambda: checked_limits(raw.get("limits", {}), (*place, "limits")),
+            "exit_codes": lambda: checked_exit_codes(raw.get("exit_codes", {}), (*place, "exit_codes")),
         }
         for key, longest in texts.items():
             readers[key + "s"] = partial(checked_texts, raw[key], (*place, key), longest) if key in raw else dict

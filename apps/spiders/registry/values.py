@@ -27,6 +27,11 @@ _LIMITS: dict[str, tuple[float, float, type]] = {
     "tmp_mb": (1, 1024 * 1024, int),
 }
 _LANGUAGES = ("en", "zh-hans")
+_EXIT_CODE = re.compile(r"[1-9][0-9]{0,2}\Z")
+_LAST_EXIT_CODE = 255
+_MOST_EXIT_CODES = 50
+# Killed, stopped, more output than allowed: a spider cannot give these a meaning of its own.
+_OURS = (137, 143, 153)
 
 
 class Wrong(Exception):
@@ -109,6 +114,25 @@ def checked_limits(raw: Any, place: Place) -> dict[str, float]:
             bounds = {"key": key, "low": f"{low:g}", "high": f"{high:g}"}
             raise Wrong((*place, key), _("“%(key)s” is a number from %(low)s to %(high)s") % bounds)
     return dict(raw)
+
+
+def checked_exit_codes(raw: Any, place: Place) -> dict[str, dict[str, Any]]:
+    """What the spider's own exit codes mean, by code: each with a text, and whether it counts as a success."""
+    if not isinstance(raw, dict) or len(raw) > _MOST_EXIT_CODES:
+        raise Wrong(place, _("this must be an object with at most %(limit)d exit codes") % {"limit": _MOST_EXIT_CODES})
+    known = {}
+    for code, entry in raw.items():
+        here = (*place, code)
+        if not _EXIT_CODE.match(code) or int(code) > _LAST_EXIT_CODE:
+            raise Wrong(here, _("an exit code is a number from 1 to 255; 0 is always a success"))
+        if int(code) in _OURS:
+            raise Wrong(here, _("exit code %(code)s is how a run that is killed or stopped ends") % {"code": code})
+        check_object(entry, here, needed=("meaning",), also=("success",))
+        success = entry.get("success", False)
+        if not isinstance(success, bool):
+            raise Wrong((*here, "success"), _("this must be true or false"))
+        known[code] = {"success": success, "meaning": checked_texts(entry["meaning"], (*here, "meaning"), 200)}
+    return known
 
 
 def command_of(kind: str, raw: Any, folder: Path, place: Place) -> list[str]:

@@ -123,13 +123,22 @@ def test_a_pipe_instead_of_a_registry_does_not_hang(tmp_path: Path) -> None:
         ({"limits": {"memory_mb": "512"}}, '"memory_mb"'),
         ({"limits": {"cpus": True}}, '"cpus"'),
         ({"limits": {"disk": 1}}, '"disk"'),
+        ({"exit_codes": [3]}, '"exit_codes"'),
+        ({"exit_codes": {"0": {"meaning": "well"}}}, '"0"'),
+        ({"exit_codes": {"256": {"meaning": "a"}}}, '"256"'),
+        ({"exit_codes": {"three": {"meaning": "a"}}}, '"three"'),
+        ({"exit_codes": {"137": {"meaning": "a"}}}, '"137"'),
+        ({"exit_codes": {"3": "nothing new"}}, '"3"'),
+        ({"exit_codes": {"3": {"success": True}}}, '"3"'),
+        ({"exit_codes": {"3": {"meaning": {"fr": "rien"}}}}, '"meaning"'),
+        ({"exit_codes": {"3": {"meaning": "a", "success": 1}}}, '"success"'),
         ({"parameter_schema": "none"}, '"parameter_schema"'),
         ({"parameter_schema": {"type": "object", "properties": {"a": {"type": "strin"}}}}, '"strin"'),
         ({"parameter_schema": {"type": "object", "properties": {"a b": {}}}}, '"a b"'),
         ({"parameter_schema": None}, '"parameter_schema"'),
         ({"item_schema": {"type": 5}}, '"type": 5'),
     ],
-    ids=range(36),
+    ids=range(45),
 )
 def test_a_faulty_entry_is_told_with_its_line(tmp_path: Path, changes: dict[str, Any], at: str) -> None:
     folder = write(tmp_path, entry(**changes), entry(name="two", path="two"))
@@ -237,6 +246,18 @@ def test_changed_content_makes_a_new_current_version(tmp_path: Path, now: dateti
     assert report.updated == ["one"]
     assert Version.objects.count() == 2
     assert Spider.objects.get().current_version == Version.objects.latest("pk")
+
+
+def test_what_exit_codes_mean_is_kept_with_the_version(tmp_path: Path, now: datetime) -> None:
+    folder = write(tmp_path, entry())
+    sync_registry(folder=folder, now=now)
+    write(folder, entry(exit_codes={"3": {"success": True, "meaning": "nothing new"}}))
+    report = sync_registry(folder=folder, now=now)
+
+    assert report.updated == ["one"]
+    current = Spider.objects.get().current_version
+    assert current is not None
+    assert current.exit_codes == {"3": {"success": True, "meaning": {"en": "nothing new"}}}
 
 
 def test_going_back_to_earlier_code_brings_the_earlier_version_back(tmp_path: Path, now: datetime) -> None:
