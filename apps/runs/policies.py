@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -67,19 +68,10 @@ class RetryPolicy:
 
     @classmethod
     def read(cls, stored: object) -> RetryPolicy:
-        """What `as_spec` wrote, in part or whole; anything else is the default."""
+        """What `as_spec` wrote, in part or whole; a value that makes no sense has its default."""
         given: Mapping[str, Any] = stored if isinstance(stored, Mapping) else {}
-        known = {name: given[name] for name in cls.__dataclass_fields__ if name in given}
-        try:
-            for name, kind in (("backoff", Backoff), ("items", FailedItems)):
-                if name in known:
-                    known[name] = kind(known[name])
-            for name in ("delays", "causes", "codes", "never_codes"):
-                if name in known:
-                    known[name] = tuple(known[name])
-            return cls(**known)
-        except (TypeError, ValueError):
-            return cls()
+        known = {name: value for name, value in given.items() if name in _SENSIBLE and _SENSIBLE[name](value)}
+        return cls(**{name: _READ.get(name, _as_it_is)(value) for name, value in known.items()})
 
     def delay(self, failures: int, *, chance: float | None = None) -> float:
         """Seconds before the attempt that follows the `failures`-th failure. `chance` in [0, 1) sets the jitter."""
@@ -87,10 +79,57 @@ class RetryPolicy:
         if self.backoff is Backoff.LIST and self.delays:
             plain = float(self.delays[min(number, len(self.delays)) - 1])
         elif self.backoff is Backoff.EXPONENTIAL:
-            # The exponent is clamped: a float overflows long before a run has failed that often.
-            plain = min(float(self.cap_seconds), self.delay_seconds * self.factor ** min(number - 1, _LARGEST_EXPONENT))
+            plain = min(float(self.cap_seconds), self.delay_seconds * self._growth(number - 1))
         else:
             plain = float(self.delay_seconds)
         chance = random.random() if chance is None else chance  # noqa: S311 (spreads load, guards nothing)
         spread = plain * self.jitter
-        return max(0.0, min(plain + spread * (2 * chance - 1), float(LONGEST_DELAY_SECONDS)))
+        delay = plain + spread * (2 * chance - 1)
+        if self.backoff is Backoff.EXPONENTIAL:
+            delay = min(delay, float(self.cap_seconds))
+        return max(0.0, min(delay, float(LONGEST_DELAY_SECONDS)))
+
+    def _growth(self, exponent: int) -> float:
+        """Clamped: a float overflows long before a run has failed that often."""
+        try:
+            return self.factor ** min(exponent, _LARGEST_EXPONENT)
+        except OverflowError:
+            return float(LONGEST_DELAY_SECONDS)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (list, tuple)) and all(map(fits, value))
+
+
+# By field: whether a stored value can be used, and how it is read.
+_SENSIBLE: dict[str, Callable[[Any], bool]] = {
+    "attempts": lambda value: _is_count(value) and value > 0,
+    "backoff": lambda value: value in tuple(Backoff),
+    "delay_seconds": _is_count,
+    "factor": _is_amount,
+    "cap_seconds": _is_count,
+    "delays": _all(_is_count),
+    "jitter": lambda value: _is_amount(value) and value <= 1,
+    "causes": _all(lambda cause: cause in CAUSES),
+    "codes": _all(_is_count),
+    "never_codes": _all(_is_count),
+    "infrastructure": _is_count,
+    "items": lambda value: value in tuple(FailedItems),
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "backoff": Backoff,
+    "items": FailedItems,
+    **dict.fromkeys(("delays", "causes", "codes", "never_codes"), tuple),
+}

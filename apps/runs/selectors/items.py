@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 
 from apps.core.csv_cells import csv_lines
 from apps.core.schema_forms import names_in_order
-from apps.runs.models import Item, Run
+from apps.runs.models import Attempt, Item, Run
 
 MAX_COLUMNS = 1000
 _BATCH = 500
@@ -22,8 +22,11 @@ _KEYS = """
 SELECT key FROM (
     SELECT key, min(seq) AS first FROM runs_item, jsonb_object_keys(
         CASE WHEN jsonb_typeof(data) = 'object' THEN data ELSE '{}'::jsonb END
-    ) AS key WHERE month = %s AND run_id = %s AND (%s::integer IS NULL OR attempt = %s) GROUP BY key
-) AS keys ORDER BY first, key COLLATE "C" LIMIT %s
+    ) AS key WHERE month = %(month)s AND run_id = %(run)s AND CASE
+        WHEN %(attempt)s::integer IS NOT NULL THEN attempt = %(attempt)s
+        ELSE attempt NOT IN (SELECT number FROM runs_attempt WHERE run_id = %(run)s AND items_discarded)
+    END GROUP BY key
+) AS keys ORDER BY first, key COLLATE "C" LIMIT %(most)s
 """
 
 
@@ -35,8 +38,12 @@ class ItemText(NamedTuple):
 
 
 def _own(run: Run, attempt: int | None) -> QuerySet[Item]:
+    """Without those that later attempts have replaced, unless their attempt is named."""
     items = Item.objects.filter(month=run.month, run_id=run.pk)
-    return items if attempt is None else items.filter(attempt=attempt)
+    if attempt is not None:
+        return items.filter(attempt=attempt)
+    replaced = Attempt.objects.filter(run_id=run.pk, items_discarded=True)
+    return items.exclude(attempt__in=replaced.values("number"))
 
 
 def item_page(run: Run, *, after: int = 0, limit: int = 50, attempt: int | None = None) -> list[Item]:
@@ -61,7 +68,8 @@ def all_items(run: Run, *, attempt: int | None = None) -> Iterator[list[ItemText
 def item_columns(run: Run, *, attempt: int | None = None) -> list[str]:
     """Keys of the run's items: those of the item schema first, then in order of appearance; bounded."""
     with connection.cursor() as cursor:
-        cursor.execute(_KEYS, [run.month, run.pk, attempt, attempt, MAX_COLUMNS])
+        values = {"month": run.month, "run": run.pk, "attempt": attempt, "most": MAX_COLUMNS}
+        cursor.execute(_KEYS, values)
         seen = [key for (key,) in cursor.fetchall()]
     return ordered_columns(run, seen)
 
