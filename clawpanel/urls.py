@@ -8,6 +8,8 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_safe
 from django.views.defaults import page_not_found
 
+from apps.runs.urls import node_patterns, pool_patterns
+
 admin.autodiscover()
 # The admin has no door of its own: one place checks passwords, counts failures and will ask for a second factor.
 # Nor does it take a password from staff who are signed in and might guess those of others.
@@ -26,6 +28,8 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("", include("apps.panel.urls")),
     path("runs/", include("apps.runs.urls")),
+    path("nodes/", include((node_patterns, "nodes"))),
+    path("pools/", include((pool_patterns, "pools"))),
     path("spiders/", include("apps.spiders.urls")),
     path("jobs/", include("apps.jobs.urls")),
 ]

@@ -13,6 +13,8 @@ export class LogStore {
     this.floor = 0;
     this.bytes = 0;
     this.lastLine = 0;
+    // Lines before those of the attempt that is shown; 0 when all are.
+    this.base = 0;
     this.firstError = null;
     this.generation = 0;
     this.reset();
@@ -37,7 +39,9 @@ export class LogStore {
   }
 
   async json(url, params) {
-    const answer = await fetch(params ? `${url}?${new URLSearchParams(params)}` : url, { credentials: "same-origin", headers: { Accept: "application/json" } });
+    const address = new URL(url, location.href);
+    for (const [name, value] of Object.entries(params ?? {})) address.searchParams.set(name, value);
+    const answer = await fetch(address, { credentials: "same-origin", headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(String(answer.status));
     return answer.json();
   }
@@ -46,6 +50,8 @@ export class LogStore {
     const index = await this.json(this.indexUrl);
     this.reset();
     this.bytes = 0;
+    this.base = index.base;
+    this.lastLine = Math.max(this.lastLine, this.base);
     for (const [first, last, d, i, w, e, c, bytes] of index.blocks) {
       // Rows are stored as JSON: the text with its number, time and level around it.
       this.bytes += Math.max(0, bytes - (d + i + w + e + c) * (22 + String(last).length));

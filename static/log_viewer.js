@@ -82,6 +82,8 @@ class LogViewer {
       this.partial = frame.text;
       this.schedule();
     } else if (frame.t === "run") {
+      const own = Number(this.root.dataset.attempt || 0);
+      if (own && frame.attempt > own) { this.left(); return; }
       if (this.state !== undefined && this.state !== frame.state) window.htmx?.trigger("#run-head", "refresh");
       this.state = frame.state;
     } else if (frame.t === "end") {
@@ -91,6 +93,16 @@ class LogViewer {
       window.htmx?.trigger("#run-head", "refresh");
       this.schedule();
     }
+  }
+
+  // The attempt that is shown is over and another one has begun: lines that are not its own may have come.
+  left() {
+    this.active = false;
+    this.partial = "";
+    this.socket.close(1000);
+    this.store.lastLine = 0;
+    this.store.load().catch(() => this.retryRows());
+    window.htmx?.trigger("#run-head", "refresh");
   }
 
   // Far behind: take the shape of the log anew instead of reading every line through the socket.
@@ -259,7 +271,7 @@ class LogViewer {
 
   status() {
     const { store, number } = this;
-    const shown = store.total, all = store.lastLine;
+    const shown = store.total, all = store.lastLine - store.base;
     const fill = (text, n) => text.replace("%(n)s", number.format(n));
     const mb = store.bytes / 1048576;
     const size = mb >= 0.1 ? `${number.format(Math.round(mb * 10) / 10)} MB` : `${number.format(Math.ceil(store.bytes / 1024))} KB`;
@@ -268,7 +280,7 @@ class LogViewer {
     this.parts.footer.textContent = texts.join(" \u00b7 ");
     this.parts.footer.classList.toggle("claw-log-live", this.active);
     this.parts.empty.hidden = this.rows > 0;
-    this.parts.empty.textContent = store.floor && store.floor === all ? this.words.cleared : all ? this.words.nothing_shown : this.active ? this.words.nothing_yet : this.words.nothing;
+    this.parts.empty.textContent = store.floor && store.floor === store.lastLine ? this.words.cleared : all ? this.words.nothing_shown : this.active ? this.words.nothing_yet : this.words.nothing;
     this.parts.all.hidden = store.floor === 0;
     this.parts.error.disabled = store.firstError === null;
     this.parts.follow.setAttribute("aria-pressed", String(this.follow));

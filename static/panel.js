@@ -18,6 +18,9 @@
     for (const each of document.querySelectorAll(".claw-ticks[data-since]")) {
       each.textContent = spell((Date.now() - Date.parse(each.dataset.since)) / 1000);
     }
+    for (const each of document.querySelectorAll(".claw-ticks[data-until]")) {
+      each.textContent = spell((Date.parse(each.dataset.until) - Date.now()) / 1000);
+    }
   };
   const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "long" });
   const age = () => {

@@ -11,6 +11,30 @@
   const row = (id) => document.getElementById(`run-${id}`);
   const activeIds = () => [...list.querySelectorAll("tr[data-active]")].map((each) => each.dataset.run);
 
+  // Rows chosen for the buttons above the list. Without a script the bar is always there.
+  const bar = document.getElementById("bulk");
+  const all = list.querySelector("[data-choose-all]");
+  const boxes = () => [...list.querySelectorAll("input[name=ids]")];
+  const count = () => {
+    if (!bar) return;
+    const chosen = boxes().filter((each) => each.checked).length;
+    const words = bar.querySelector(".claw-bulk-count");
+    words.textContent = chosen === 1 ? words.dataset.one : words.dataset.many.replace("%n", chosen);
+    bar.hidden = chosen === 0;
+    all.checked = chosen > 0 && chosen === boxes().length;
+    all.indeterminate = chosen > 0 && !all.checked;
+  };
+  if (bar) {
+    const choose = (on) => { boxes().forEach((each) => { each.checked = on; }); count(); };
+    all.hidden = false;
+    bar.querySelector("[data-unchoose]").hidden = false;
+    all.addEventListener("change", () => choose(all.checked));
+    bar.querySelector("[data-unchoose]").addEventListener("click", () => choose(false));
+    list.addEventListener("change", (event) => { if (event.target.name === "ids") count(); });
+    window.addEventListener("pageshow", count);
+    count();
+  }
+
   const showNew = (count) => {
     if (!strip || !count) return;
     strip.hidden = false;
@@ -25,6 +49,7 @@
       const query = new URLSearchParams(own ?? location.search);
       query.delete("after");
       query.set("ids", ids.filter(row).join(","));
+      if (list.hasAttribute("data-selectable")) query.set("select", "1");
       if (list.hasAttribute("data-top")) query.set("newest", list.dataset.newest);
       const answer = await fetch(`${address}?${query}`, { headers: { "X-Requested-With": "XMLHttpRequest" }, redirect: "error" });
       if (!answer.ok) return;
@@ -34,13 +59,19 @@
       for (const fresh of holder.content.querySelectorAll("tr[data-run]")) {
         const old = row(fresh.dataset.run);
         // A row someone works in with the keyboard stays as it is until they leave it.
-        if (!old || old.contains(document.activeElement)) continue;
+        const held = document.activeElement;
+        if (!old || (old.contains(held) && held.name !== "ids")) continue;
         const changed = old.querySelector("[data-state]")?.dataset.state !== fresh.querySelector("[data-state]")?.dataset.state;
+        const box = fresh.querySelector("input[name=ids]");
+        if (box) box.checked = old.querySelector("input[name=ids]")?.checked ?? false;
+        const hadFocus = old.contains(held);
         old.replaceWith(fresh);
+        if (hadFocus) box?.focus({ preventScroll: true });
         if (changed) fresh.classList.add("claw-fresh");
       }
       window.claw?.tick();
       window.claw?.age();
+      count();
     } catch {
       // The next notice or tick asks again.
     } finally {

@@ -27,5 +27,6 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "theme": theme_of(request),
         "time_zone": timezone.get_current_timezone_name(),
         "sidebar": SimpleLazyObject(lambda: sidebar(request)),
+        "maintenance": SimpleLazyObject(selectors.maintenance),
         "node_health": SimpleLazyObject(lambda: selectors.node_health(now=timezone.now())),
     }

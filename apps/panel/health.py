@@ -12,6 +12,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import DatabaseError
 
+from apps.core import valkey
+from apps.core.background import broker_answers
 from apps.runs import selectors
 
 logger = logging.getLogger(__name__)
@@ -49,12 +51,12 @@ def _migrations() -> str:
 
 
 def _broker() -> str:
-    client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
+    client = valkey.client(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
     try:
         client.ping()
     finally:
         client.close()
-    return OK
+    return OK if broker_answers() else "does not answer"
 
 
 def _worker(now: datetime) -> str:

@@ -28,6 +28,8 @@ ENTRIES = (
     Entry(_("Runs"), "icon:activity", "runs:list", "runs"),
     Entry(_("Spiders"), "icon:spider", "spiders:list", "spiders"),
     Entry(_("Jobs"), "icon:list-details", "jobs:list", "jobs"),
+    Entry(_("Nodes"), "icon:server-2", "nodes:list", "nodes"),
+    Entry(_("Pools"), "icon:stack-2", "pools:list", "pools"),
     Entry(_("Admin"), "icon:settings", "admin:index", "admin", staff_only=True),
 )
 
@@ -46,7 +48,16 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 # (caption, (model label, Material symbol) …): the admin's own sidebar.
 ADMIN_GROUPS: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...] = (
     (_("Crawling"), (("runs.run", "play_circle"), ("jobs.job", "checklist"), ("spiders.spider", "bug_report"))),
-    (_("Structure"), (("spiders.project", "folder"), ("spiders.version", "history"), ("runs.node", "dns"))),
+    (
+        _("Structure"),
+        (
+            ("spiders.project", "folder"),
+            ("spiders.version", "history"),
+            ("runs.node", "dns"),
+            ("runs.pool", "pool"),
+            ("runs.placement", "tune"),
+        ),
+    ),
     (_("People"), (("accounts.user", "person"), ("auth.group", "group"), ("accounts.apitoken", "key"))),
     (
         _("Periodic tasks"),

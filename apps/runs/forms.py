@@ -1,4 +1,4 @@
-"""What a person asks the run list for, read from the address."""
+"""What a person asks the run list for, read from the address; and the small forms of nodes and pools."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django import forms
 from django.http import QueryDict
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from apps.core.errors import Invalid, PanelError
+from apps.runs.models import Pool
 from apps.runs.states import ACTIVE, State, Trigger
 
 # `?state=active` stands for every state in which something is still to come.
@@ -75,6 +79,63 @@ def read_ids(text: str) -> list[int]:
     return [number for number in numbers if number is not None]
 
 
+def read_many(texts: list[str]) -> list[int]:
+    """Ids from the boxes of a list, each once."""
+    numbers = (_number(text) for text in texts[:MOST_IDS])
+    return list(dict.fromkeys(number for number in numbers if number is not None))
+
+
 def _number(text: str) -> int | None:
     """A primary key; longer digits than a bigint has are no key of ours."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+
+
+class PoolForm(forms.Form):
+    """What a pool is; its rules are those of the service."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=64,
+        widget=forms.TextInput(attrs={"class": "form-control", "autocomplete": "off"}),
+        help_text=_("Often the site that is crawled, such as shop.example."),
+    )
+    limit = forms.IntegerField(
+        label=Pool._meta.get_field("limit").verbose_name,
+        min_value=1,
+        max_value=10_000,
+        initial=3,
+        widget=forms.NumberInput(attrs={"class": "form-control"}),
+        help_text=_("The most runs of its jobs that run at once, on all nodes together."),
+    )
+    description = forms.CharField(
+        label=_("Description"),
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs={"class": "form-control", "autocomplete": "off"}),
+    )
+
+    def take(self, error: PanelError) -> None:
+        """Put the sentences of a refusal at their fields."""
+        if not error.fields:
+            self.add_error(None, error.message)
+        for name, sentences in error.fields.items():
+            for sentence in sentences:
+                self.add_error(name if name in self.fields else None, sentence)
+
+
+def read_labels(text: str) -> dict[str, str]:
+    """Labels from lines of name=value."""
+    labels: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or name in labels:
+            said = gettext("%(name)s is there twice.") if equals else gettext("Line %(line)d is not name=value.")
+            raise Invalid(said % {"name": name, "line": number})
+        labels[name] = value
+    return labels
+
+
+def write_labels(labels: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in sorted(labels.items()))

@@ -90,6 +90,15 @@ def elapsed(started: datetime | None, finished: datetime | None = None) -> SafeS
     )
 
 
+@register.simple_tag
+def countdown(moment: datetime | None) -> SafeString | str:
+    """The time until then; the page counts down by itself."""
+    if moment is None:
+        return "—"
+    left = max(timedelta(), moment - timezone.now())
+    return format_html('<span class="claw-ticks" data-until="{}">{}</span>', moment.isoformat(), spell_duration(left))
+
+
 def _spell_age(seconds: float) -> str:
     if seconds < 60:
         return _("just now")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -147,6 +147,11 @@ def jobs_in(user: User | AnonymousUser, pool: Pool) -> tuple[list[Any], int]:
     own = rights.allowed(user, "view", pool.jobs.model).filter(pools=pool)
     shown = list(own.order_by("name", "pk"))
     return shown, pool.jobs.count() - len(shown)
+
+
+def pool_names(ids: Collection[int]) -> list[str]:
+    """Of those that still exist, by name."""
+    return list(Pool.objects.filter(pk__in=ids).order_by("name").values_list("name", flat=True)) if ids else []
 
 
 def maintenance() -> Placement | None:

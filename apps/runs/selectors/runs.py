@@ -69,6 +69,25 @@ def attempts(run: Run) -> QuerySet[Attempt]:
     return Attempt.objects.filter(run=run).select_related("node").order_by("number")
 
 
+def file_stem(run: Run, attempt: int | None) -> str:
+    """How downloads of a run, or of one attempt of it, are named."""
+    return f"run-{run.pk}" if attempt is None else f"run-{run.pk}-attempt-{attempt}"
+
+
+# Why an attempt that another one followed had ended.
+_TIMEOUTS = frozenset({"run_timeout", "idle_timeout", "start_timeout", "total_timeout"})
+_LOSSES = frozenset({"node_lost", "worker_lost", "container_vanished"})
+
+
+def attempt_state(run: Run, attempt: Attempt) -> str:
+    """The last attempt is as its run is; of those before it the reason says how they ended."""
+    if attempt.number == run.attempt and (attempt.finished_at is None or run.state in TERMINAL):
+        return run.state
+    if attempt.reason in _TIMEOUTS:
+        return State.TIMED_OUT
+    return State.LOST if attempt.reason in _LOSSES else State.FAILED
+
+
 def last_event(run: Run, **which: str) -> RunEvent | None:
     """The newest event of the run that is like `which`, for example `to_state="retry_wait"`."""
     return RunEvent.objects.filter(run=run, **which).order_by("-id").first()

@@ -17,10 +17,12 @@ from apps.core.visible_text import visible_text
 from apps.runs import selectors
 from apps.runs.models import Item, Run
 from apps.runs.states import ACTIVE
+from apps.runs.views.attempts import attempt_asked
 from apps.runs.views.cells import MISSING, Cell, cell_of, pretty
 
 PAGE_ITEMS = 50
 MAX_COLUMNS = 30
+CSV, NDJSON = "text/csv; charset=utf-8", "application/x-ndjson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ def number(text: str | None, default: int = 0) -> int:
     return min(int(text), 2**62) if text and text.isascii() and text.isdigit() and len(text) < 20 else default
 
 
-def page_context(run: Run, *, after: int, raw: bool) -> dict[str, Any]:
-    items = selectors.item_page(run, after=after, limit=PAGE_ITEMS + 1)
+def page_context(run: Run, *, after: int, raw: bool, attempt: int | None = None) -> dict[str, Any]:
+    items = selectors.item_page(run, after=after, limit=PAGE_ITEMS + 1, attempt=attempt)
     more, items = len(items) > PAGE_ITEMS, items[:PAGE_ITEMS]
     columns = _columns(run, items)
     return {
@@ -81,17 +83,18 @@ def new_items(request: HttpRequest, run_id: int) -> HttpResponse:
 def items_csv(request: HttpRequest, run_id: int) -> HttpResponseBase:
     """`?excel=1` begins with the mark by which Excel knows UTF-8."""
     run = _exported(request, run_id)
-    parts = selectors.items_csv(run, for_excel=request.GET.get("excel") == "1")
-    return Download(parts, filename=f"run-{run.pk}-items.csv", content_type="text/csv; charset=utf-8")
+    attempt = attempt_asked(request)
+    parts = selectors.items_csv(run, for_excel=request.GET.get("excel") == "1", attempt=attempt)
+    return Download(parts, filename=f"{selectors.file_stem(run, attempt)}-items.csv", content_type=CSV)
 
 
 @login_required
 @require_safe
 def items_jsonl(request: HttpRequest, run_id: int) -> HttpResponseBase:
     run = _exported(request, run_id)
-    return Download(
-        selectors.items_jsonl(run), filename=f"run-{run.pk}-items.jsonl", content_type="application/x-ndjson"
-    )
+    attempt = attempt_asked(request)
+    parts = selectors.items_jsonl(run, attempt=attempt)
+    return Download(parts, filename=f"{selectors.file_stem(run, attempt)}-items.jsonl", content_type=NDJSON)
 
 
 def _exported(request: HttpRequest, run_id: int) -> Run:

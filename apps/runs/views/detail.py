@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from apps.accounts import rights
-from apps.core.actors import person
-from apps.core.addresses import where_from
 from apps.core.schema_forms.ordering import names_in_order
 from apps.core.schema_forms.texts import title_of
-from apps.runs import reasons, selectors, services
-from apps.runs.models import Run, RunEvent
-from apps.runs.states import ACTIVE, Level, State, Trigger
-from apps.runs.views import data, words
+from apps.runs import actions, selectors
+from apps.runs.models import Run
+from apps.runs.policies import RetryPolicy
+from apps.runs.states import ACTIVE, Level
+from apps.runs.views import attempts, data, story, words
 from apps.runs.views.cells import cell_of
 
 TABS = ("log", "data", "metrics", "parameters", "events")
 # What a tab shows beyond the run itself needs a right of its own.
 TAB_RIGHTS = {"log": "view_log", "data": "view_data"}
-PAGE_RIGHTS = ("view_log", "view_data", "export_data", "stop", "run")
+PAGE_RIGHTS = ("view_log", "view_data", "export_data", "stop", "run", "edit")
 
 
 def taken(request: HttpRequest, run_id: int, action: str) -> Run:
@@ -68,33 +64,14 @@ def head(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "runs/detail/_head.html", head_context(run, may))
 
 
-@login_required
-@require_POST
-def stop(request: HttpRequest, run_id: int) -> HttpResponse:
-    run = taken(request, run_id, "stop")
-    services.request_stop(run=run, by=person(request.user), now=timezone.now())
-    return redirect(where_from(request, otherwise=reverse("runs:detail", args=(run_id,))))
-
-
-@login_required
-@require_POST
-def rerun(request: HttpRequest, run_id: int) -> HttpResponse:
-    run = taken(request, run_id, "run")
-    again = services.rerun(run=run, by=person(request.user), now=timezone.now(), trigger=Trigger.MANUAL)
-    return redirect("runs:detail", again.pk)
-
-
 def head_context(run: Run, may: frozenset[str]) -> dict[str, Any]:
-    now = timezone.now()
-    active = run.state in ACTIVE
     return {
         "run": run,
         "may": may,
-        "active": active,
-        "reason": _reason(run, now),
-        "can_stop": active and run.state != State.STOPPING and "stop" in may,
-        "can_rerun": not active and "run" in may,
-        "phases": _phases(run),
+        "active": run.state in ACTIVE,
+        "telling": story.telling(run, timezone.now()),
+        "offered": actions.offered(run, may),
+        "phases": story.phases(run),
         "memory_percent": min(100, round(100 * run.memory_peak_bytes / run.memory_bytes)) if run.memory_bytes else 0,
     }
 
@@ -114,39 +91,13 @@ def _tab_title(name: str) -> str:
     }[name]
 
 
-def _reason(run: Run, now: datetime) -> str:
-    if run.state == State.QUEUED:
-        return services.why_waiting(run, now)
-    said = reasons.sentence(run)
-    if run.memory_warning:
-        said = f"{said} {reasons.memory_sentence(memory_mb=run.memory_bytes // 1024 // 1024)}".strip()
-    return said
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """A stretch of the run's life; without an end it is going on."""
-
-    label: str
-    begin: datetime
-    end: datetime | None
-
-
-def _phases(run: Run) -> list[Phase]:
-    """Waiting and running; what lies between them is on the Events tab."""
-    until = run.started_at or run.finished_at
-    phases = [Phase(pgettext("phase of a run", "Queued"), run.queued_at, until)]
-    if run.started_at:
-        phases.append(Phase(pgettext("phase of a run", "Running"), run.started_at, run.finished_at))
-    return phases
-
-
 def _log_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     level = data.number(request.GET.get("level"), Level.INFO)
     return {
         "levels": [(10, _("All levels")), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")],
         "level": level if level in Level.values else Level.INFO,
         "log_words": words.log_words(),
+        **attempts.attempts_context(request, run),
     }
 
 
@@ -164,6 +115,7 @@ def _titles(schema: dict[str, Any]) -> dict[str, str]:
 
 def _parameters_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     spec = run.spec
+    limits = spec.get("limits", {})
     given, secrets = spec.get("parameters", {}), sorted(spec.get("secrets", {}))
     titles = _titles(run.version.parameter_schema)
     order = [*(name for name in titles if name in given), *(name for name in given if name not in titles)]
@@ -172,30 +124,40 @@ def _parameters_context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "secrets": [(name, titles.get(name, name)) for name in secrets],
         "environment": sorted(spec.get("env", {}).items()),
         "command": shlex.join(map(str, spec.get("command", []))),
-        "limits": spec.get("limits", {}),
-        "attempts": selectors.attempts(run),
+        "limits": limits,
+        "time_limits": [(label, limits[name]) for name, label in _time_limits() if limits.get(name) is not None],
+        "retry_words": _retry_words(run),
+        "selector": ", ".join(f"{name}={value}" for name, value in (spec.get("selector") or {}).items()),
+        "pool_names": selectors.pool_names(run.pools),
     }
 
 
-@dataclass(frozen=True, slots=True)
-class EventLine:
-    event: RunEvent
-    title: str
-    sentence: str
+def _time_limits() -> list[tuple[str, str]]:
+    """Those that an order may leave out."""
+    return [
+        ("start_seconds", _("Limit for the start")),
+        ("idle_seconds", _("Limit without a sign of life")),
+        ("total_seconds", _("Limit over all attempts")),
+        ("queue_seconds", _("Limit in the queue")),
+        ("pause_seconds", _("Longest pause")),
+    ]
+
+
+def _retry_words(run: Run) -> str:
+    most = RetryPolicy.read(run.spec.get("retry")).attempts
+    return _("up to %(n)d attempts") % {"n": most} if most > 1 else _("none")
 
 
 def _events_context(request: HttpRequest, run: Run) -> dict[str, Any]:
-    return {"events": [EventLine(each, _event_title(each), reasons.sentence(each)) for each in selectors.events(run)]}
-
-
-def _event_title(event: RunEvent) -> str:
-    if event.to_state in State.values:
-        return str(State(event.to_state).label)
-    return _("Taken over by another worker") if event.kind == "adopted" else event.kind
+    lines = [attempts.attempt_line(run, each) for each in selectors.attempts(run)]
+    return {"events": story.event_lines(run), "attempt_lines": lines}
 
 
 def _data_context(request: HttpRequest, run: Run) -> dict[str, Any]:
-    return data.page_context(run, after=data.number(request.GET.get("after")), raw=request.GET.get("raw") == "1")
+    own = attempts.attempts_context(request, run)
+    number = own["chosen"].attempt.number if own["chosen"] else None
+    after, raw = data.number(request.GET.get("after")), request.GET.get("raw") == "1"
+    return own | data.page_context(run, after=after, raw=raw, attempt=number)
 
 
 _TAB_CONTEXTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from apps.runs import reasons
+from apps.runs import actions, reasons
 from apps.runs.forms import ACTIVE_WORD, SPANS, RunFilter, read_ids, read_sort
 from apps.runs.models import Run
 from apps.runs.selectors import listing
@@ -30,8 +31,7 @@ class Row:
     trigger: str
     reason: str
     active: bool
-    can_stop: bool
-    can_rerun: bool
+    offered: frozenset[str]
 
 
 def rows_of(user: Any, runs: list[Run]) -> list[Row]:
@@ -48,11 +48,14 @@ def rows_of(user: Any, runs: list[Run]) -> list[Row]:
             trigger=triggers[run.trigger],
             reason=_reason(run),
             active=run.state in ACTIVE,
-            can_stop=run.pk in stoppable and run.state != State.STOPPING,
-            can_rerun=run.pk in runnable,
+            offered=actions.offered(run, _rights_on(run, stoppable, runnable)),
         )
         for run in runs
     ]
+
+
+def _rights_on(run: Run, stoppable: Container[int], runnable: Container[int]) -> list[str]:
+    return [right for right, ids in (("stop", stoppable), ("run", runnable)) if run.pk in ids]
 
 
 def _reason(run: Run) -> str:
@@ -86,6 +89,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     jobs = listing.job_choices(user)
     context = {
         "rows": rows_of(user, page.rows),
+        "selectable": True,
         "next": page.next,
         "paged": bool(after),
         "asked": asked,
@@ -134,7 +138,8 @@ def run_rows(request: HttpRequest) -> HttpResponse:
     """The rows of `ids` as they are now; the header says how many runs the list would show above `newest`."""
     user, now = request.user, timezone.now()
     runs = listing.runs_by_id(user, read_ids(request.GET.get("ids", "")))
-    response = render(request, "runs/_rows.html", {"rows": rows_of(user, runs)})
+    context = {"rows": rows_of(user, runs), "selectable": request.GET.get("select") == "1"}
+    response = render(request, "runs/_rows.html", context)
     newest = read_ids(request.GET.get("newest", ""))
     if newest:
         wanted = _wanted(RunFilter.read(request.GET), user, now)

@@ -13,6 +13,8 @@ from django.views.decorators.http import require_safe
 
 from apps.core.downloads import Download
 from apps.runs import selectors
+from apps.runs.states import Level
+from apps.runs.views.attempts import attempt_asked
 from apps.runs.views.data import number
 from apps.runs.views.detail import taken
 
@@ -33,6 +35,7 @@ def rows(request: HttpRequest, run_id: int) -> HttpResponse:
         "level": number(asked.get("level")),
         "search": asked.get("search", "")[:MAX_SEARCH],
         "seconds": SEARCH_SECONDS,
+        "attempt": attempt_asked(request),
     }
     before = number(asked.get("before")) if asked.get("before") else None
     if before is not None and not asked.get("after"):
@@ -46,17 +49,24 @@ def rows(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 @never_cache
 def index(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The shape of the whole log: the fields of LogBlock for each block of lines."""
+    """The shape of the whole log: the fields of LogBlock for each block of lines. `base` lines come before them."""
     run = taken(request, run_id, "view_log")
-    blocks = [tuple(block) for block in selectors.log_index(run)]
-    return _json({"blocks": blocks, "state": run.state, "first_error": run.first_error_line})
+    attempt = attempt_asked(request)
+    blocks = [tuple(block) for block in selectors.log_index(run, attempt=attempt)]
+    first_error, base = run.first_error_line, 0
+    if attempt is not None:
+        rows = selectors.log_rows(run, limit=1, level=Level.ERROR, attempt=attempt)
+        first_error, base = rows[0][0] if rows else None, selectors.lines_before(run, attempt=attempt)
+    return _json({"blocks": blocks, "state": run.state, "first_error": first_error, "base": base})
 
 
 @login_required
 @require_safe
 def download(request: HttpRequest, run_id: int) -> HttpResponseBase:
     run = taken(request, run_id, "view_log")
-    return Download(selectors.log_text(run), filename=f"run-{run.pk}.log", content_type="text/plain; charset=utf-8")
+    attempt = attempt_asked(request)
+    parts, name = selectors.log_text(run, attempt=attempt), f"{selectors.file_stem(run, attempt)}.log"
+    return Download(parts, filename=name, content_type="text/plain; charset=utf-8")
 
 
 def _json(content: dict[str, Any]) -> HttpResponse:

@@ -1,0 +1,167 @@
+"""What a run tells: why it waits, why it ended, what happened when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from apps.runs import reasons, selectors, services
+from apps.runs.models import Run, RunEvent
+from apps.runs.states import State
+
+# What holds where an order says nothing else.
+LONGEST_PAUSE = timedelta(days=1)
+GRACE_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A sentence, and perhaps what is counted down to: `label` stands before the time that is left."""
+
+    text: str = ""
+    label: str = ""
+    until: datetime | None = None
+
+
+def telling(run: Run, now: datetime) -> Telling:
+    """Why the run is as it is, and what comes next."""
+    tell = _TELLINGS.get(State(run.state))
+    return tell(run, now) if tell else Telling(_ending(run))
+
+
+def _ending(run: Run) -> str:
+    said = reasons.sentence(run)
+    if run.memory_warning:
+        said = f"{said} {reasons.memory_sentence(memory_mb=run.memory_bytes // 1024 // 1024)}".strip()
+    return said
+
+
+def _queued(run: Run, now: datetime) -> Telling:
+    return Telling(services.why_waiting(run, now))
+
+
+def _running(run: Run, now: datetime) -> Telling:
+    return Telling(_("A pause is asked for.") if run.pause_requested_at else _ending(run))
+
+
+def _paused(run: Run, now: datetime) -> Telling:
+    if run.pause_requested_at is None:
+        return Telling(_("It goes on in a moment."))
+    event = selectors.last_event(run, kind="pause")
+    said = _("Paused by %(name)s.") % {"name": event.actor} if event else _("Paused.")
+    seconds = run.spec["limits"].get("pause_seconds")
+    longest = LONGEST_PAUSE if seconds is None else timedelta(seconds=seconds)
+    until = run.paused_at + longest if run.paused_at else None
+    return Telling(f"{said} {_('Its time limits stand still.')}", _("It goes on by itself in"), until)
+
+
+def _stopping(run: Run, now: datetime) -> Telling:
+    event = selectors.last_event(run, to_state=State.STOPPING)
+    said = reasons.sentence(event) if event else ""
+    if run.kill_requested_at or run.stop_requested_at is None:
+        return Telling(f"{said} {_('It is being killed.')}".strip() if run.kill_requested_at else said)
+    grace = timedelta(seconds=run.spec["limits"].get("grace_seconds", GRACE_SECONDS))
+    return Telling(said, _("Time to end by itself:"), run.stop_requested_at + grace)
+
+
+def _retrying(run: Run, now: datetime) -> Telling:
+    event = selectors.last_event(run, to_state=State.RETRY_WAIT)
+    said = " ".join(part for part in (reasons.sentence(event), tries(event)) if part) if event else ""
+    return Telling(said, _("Starts again in"), run.retry_at)
+
+
+_TELLINGS: dict[State, Callable[[Run, datetime], Telling]] = {
+    State.QUEUED: _queued,
+    State.RUNNING: _running,
+    State.PAUSED: _paused,
+    State.STOPPING: _stopping,
+    State.RETRY_WAIT: _retrying,
+}
+
+
+def tries(event: RunEvent) -> str:
+    """How many of its tries a run that is started again has used."""
+    failures, allowed = event.detail.get("failures"), event.detail.get("attempts")
+    if not isinstance(failures, int) or not isinstance(allowed, int):
+        return ""
+    if event.detail.get("infrastructure"):
+        return _("That was no fault of the spider: start %(n)d of %(most)d for such a reason follows.") % {
+            "n": failures,
+            "most": allowed,
+        }
+    return _("Attempt %(n)d of %(most)d follows.") % {"n": failures + 1, "most": allowed}
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """An event in words; `since` is the time that had passed since the one before."""
+
+    event: RunEvent
+    title: str
+    sentence: str
+    icon: str
+    since: timedelta | None
+
+
+# Notes without a change of state: what they are called, and their icon.
+_NOTES: dict[str, tuple[Callable[[], str], str]] = {
+    "kill": (lambda: _("Kill asked for"), "icon:skull"),
+    "pause": (lambda: _("Pause asked for"), "icon:player-pause"),
+    "resume": (lambda: _("Resume asked for"), "icon:player-play"),
+    "adopted": (lambda: _("Taken over by another worker"), "icon:replace"),
+    "fenced": (lambda: _("A former worker was shut out"), "icon:shield-lock"),
+    "exhausted": (lambda: _("All attempts are used"), "icon:battery-off"),
+    "repair": (lambda: _("Repair job asked for"), "icon:tool"),
+}
+
+
+def event_lines(run: Run) -> list[EventLine]:
+    """Oldest first."""
+    lines: list[EventLine] = []
+    before: datetime | None = None
+    for event in selectors.events(run):
+        title, icon = event_title(event)
+        since = event.at - before if before is not None else None
+        lines.append(EventLine(event, title, event_sentence(event), icon, since))
+        before = event.at
+    return lines
+
+
+def event_title(event: RunEvent) -> tuple[str, str]:
+    """What happened, and the icon of what is no change of state."""
+    if event.to_state in State.values:
+        return str(State(event.to_state).label), ""
+    said, icon = _NOTES.get(event.kind, (lambda: event.kind, "icon:info-circle"))
+    return said(), icon
+
+
+def event_sentence(event: RunEvent) -> str:
+    """Why, and what follows from it."""
+    said = [reasons.sentence(event)]
+    if event.to_state == State.RETRY_WAIT:
+        said.append(tries(event))
+        if isinstance(seconds := event.detail.get("delay_seconds"), int | float):
+            said.append(_("It starts again after %(span)s.") % {"span": reasons.span(seconds)})
+    return " ".join(part for part in said if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of the run's life; without an end it is going on."""
+
+    label: str
+    begin: datetime
+    end: datetime | None
+
+
+def phases(run: Run) -> list[Phase]:
+    """Waiting and running; what lies between them is on the Events tab."""
+    until = run.started_at or run.finished_at
+    found = [Phase(pgettext("phase of a run", "Queued"), run.queued_at, until)]
+    if run.started_at:
+        found.append(Phase(pgettext("phase of a run", "Running"), run.started_at, run.finished_at))
+    return found
