@@ -179,6 +179,11 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
     "runs.sweep": {"task": "runs.sweep", "schedule": timedelta(seconds=15), "options": {"expires": 30}},
+    "jobs.start_repairs": {
+        "task": "jobs.start_repairs",
+        "schedule": timedelta(seconds=15),
+        "options": {"expires": 30},
+    },
     "runs.keep_partitions": {"task": "runs.keep_partitions", "schedule": timedelta(hours=6)},
 }
 DJANGO_CELERY_BEAT_TZ_AWARE = True

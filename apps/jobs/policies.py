@@ -22,7 +22,8 @@ LARGEST_FACTOR = 100.0
 MOST_INFRASTRUCTURE = 100
 LARGEST_CODE = 255
 MOST_LABELS = 20
-_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?\Z")
+# As nodes may have them.
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 
 
 def checked_span(value: Any, name: str, faults: Faults, *, least: int, most: int) -> int:
@@ -78,19 +79,16 @@ def _check_together(policy: RetryPolicy, faults: Faults) -> None:
 def check_selector(given: Any) -> tuple[dict[str, str], list[str]]:
     """Labels by name, and what is wrong with them."""
     if not isinstance(given, Mapping):
-        return {}, [_("Labels are an object with a text for each name.")]
+        return {}, [_("Labels are an object with a word for each name.")]
     if len(given) > MOST_LABELS:
         return {}, [_("At most %(n)d labels are allowed.") % {"n": MOST_LABELS}]
-    wrong = [f"{name}: {fault}" for name, value in given.items() if (fault := _label_fault(name, value))]
-    return ({}, wrong) if wrong else ({str(name): value for name, value in given.items()}, [])
-
-
-def _label_fault(name: Any, value: Any) -> str:
-    if not isinstance(name, str) or not _LABEL.match(name):
-        return _("A label's name has 1 to 63 letters, digits and . _ / -.")
-    if not isinstance(value, str) or len(value) > 63 or not value.isprintable():
-        return _("A label's value is a text of at most 63 characters.")
-    return ""
+    wrong = [
+        _("“%(name)s=%(value)s”: names and values are 1 to 63 letters, digits and any of . _ - / between them.")
+        % {"name": str(name)[:64], "value": str(value)[:64]}
+        for name, value in given.items()
+        if not all(isinstance(part, str) and _LABEL.fullmatch(part) for part in (name, value))
+    ]
+    return ({}, wrong) if wrong else (dict(sorted(given.items())), [])
 
 
 # -- how each value of a retry policy is read ---------------------------------------------------------------------

@@ -156,12 +156,34 @@ def _exhausted(detail: Mapping[str, Any]) -> str:
 
 
 def _unplaceable(detail: Mapping[str, Any]) -> str:
-    if "largest_mb" not in detail:
-        return _("No node can run it.")
-    return _("No node can run it: it needs %(need)d MB of memory, the largest node has %(largest)d MB.") % {
+    labels = label_text(detail.get("selector") or {})
+    memory, cpus = "largest_mb" in detail, "most_cpus" in detail
+    values = {
+        "labels": labels,
         "need": detail.get("memory_mb", 0),
-        "largest": detail["largest_mb"],
+        "largest": detail.get("largest_mb", 0),
+        "cpus": f"{detail.get('cpus', 0):g}",
+        "most": f"{detail.get('most_cpus', 0):g}",
     }
+    if not memory and not cpus:
+        return _("No node can run it: none has the labels %(labels)s.") % values if labels else _("No node can run it.")
+    if memory and cpus:
+        said = _(
+            "No node can run it: none has both the %(need)d MB of memory and the %(cpus)s CPUs it needs;"
+            " the largest have %(largest)d MB and %(most)s CPUs."
+        )
+    elif memory:
+        said = _("No node can run it: it needs %(need)d MB of memory, the largest node has %(largest)d MB.")
+    else:
+        said = _("No node can run it: it needs %(cpus)s CPUs, the largest node has %(most)s.")
+    if labels:
+        said += " " + _("Only nodes with the labels %(labels)s count.")
+    return said % values
+
+
+def label_text(labels: Mapping[str, str]) -> str:
+    """ "zone=eu, browser=yes": the same in every language."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 
 def _because(plain: Callable[[], str]) -> Callable[[Mapping[str, Any]], str]:

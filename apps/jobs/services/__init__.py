@@ -1,7 +1,8 @@
 """Writing jobs and asking for their runs."""
 
 from apps.jobs.services.parameters import NoVersion
+from apps.jobs.services.repairs import start_repairs
 from apps.jobs.services.running import run_job
 from apps.jobs.services.writing import JobNameTaken, create_job, delete_job, update_job
 
-__all__ = ["JobNameTaken", "NoVersion", "create_job", "delete_job", "run_job", "update_job"]
+__all__ = ["JobNameTaken", "NoVersion", "create_job", "delete_job", "run_job", "start_repairs", "update_job"]

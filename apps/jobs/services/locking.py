@@ -12,9 +12,9 @@ def locked_job(job: Job) -> Job:
     """The job as it is now.
 
     The lock keeps its secrets from being dropped while a run takes them over, and makes launches of the job come one
-    after the other.
+    after the other. It lets other rows refer to the job: two jobs that name each other must not wait for each other.
     """
-    rows = Job.objects.select_for_update(of=("self",))
+    rows = Job.objects.select_for_update(of=("self",), no_key=True)
     found = rows.select_related("project", "spider__current_version", "version").filter(pk=job.pk).first()
     if found is None:
         raise NotFound(_("This job has been deleted."))

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.accounts.rights import allowed, can
+from apps.core.actors import SYSTEM
+from apps.core.errors import PanelError
 from apps.jobs.models import Job
 from apps.jobs.policies import Faults
+from apps.jobs.selectors import version_of
+from apps.jobs.services.running import run_job
+from apps.runs.models import Run, RunEvent
+from apps.runs.states import Trigger
+from apps.runs.sweeps import repair_done, runs_with_repair_due
 from apps.spiders.models import Project
+
+logger = logging.getLogger(__name__)
+
+# How a repair run learns what it is for: a parameter, where the spider has it, and always a variable.
+PARAMETER, VARIABLE = "failed_run", "CLAW_FAILED_RUN"
 
 
 def take_repair_job(job: Job, by: User, changes: dict[str, Any], faults: Faults) -> None:
@@ -57,3 +72,59 @@ def _circle(job: Job, repair: Job) -> list[int]:
             return []
         path.append(following)
     return path
+
+
+# -- running them -------------------------------------------------------------------------------------------------
+
+
+def start_repairs(*, now: datetime) -> int:
+    """Ask for the repair of every run that is due for one; how many were started. To be called again does no harm."""
+    return sum(_start_repair(run.pk, now) for run in runs_with_repair_due())
+
+
+@transaction.atomic
+def _start_repair(run_id: int, now: datetime) -> bool:
+    """The mark goes in the transaction that makes the repair run; what cannot be run is said in the failed run."""
+    failed = Run.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=run_id, repair_due=True).first()
+    if failed is None:
+        return False
+    repair_done(run_id=run_id)
+    if failed.trigger == Trigger.REPAIR:
+        return False
+    job = Job.objects.select_related("spider__current_version", "version").filter(pk=failed.spec["repair_job"]).first()
+    if job is None:
+        _note(failed, now, "repair_refused", {"error": _("The repair job has been deleted.")})
+        return False
+    try:
+        with transaction.atomic():
+            run, new = run_job(
+                job=job,
+                by=SYSTEM,
+                now=now,
+                trigger=Trigger.REPAIR,
+                parameters=_parameters(job, run_id),
+                idempotency_key=f"repair:{run_id}",
+                extra_env={VARIABLE: str(run_id)},
+            )
+    except PanelError as error:
+        logger.warning("repair of run %s by job %s was refused: %s", run_id, job.pk, error.message)
+        _note(failed, now, "repair_refused", {"job": job.name, "error": error.message})
+        return False
+    if new:
+        _note(failed, now, "repair_run", {"job": job.name, "run": run.pk})
+        _note(run, now, "repair_of", {"run": run_id})
+    return new
+
+
+def _parameters(job: Job, run_id: int) -> dict[str, int | str]:
+    version = version_of(job)
+    rule = (version.parameter_schema.get("properties") or {}).get(PARAMETER) if version else None
+    if not isinstance(rule, dict):
+        return {}
+    return {PARAMETER: str(run_id) if rule.get("type") == "string" else run_id}
+
+
+def _note(run: Run, now: datetime, reason: str, detail: dict[str, Any]) -> None:
+    RunEvent.objects.create(
+        run=run, at=now, kind="repair", attempt=run.attempt, reason=reason, detail=detail, actor=str(SYSTEM)
+    )
