@@ -1,0 +1,238 @@
+"""The queued runs a node could start, in the order they should start.
+
+Runs of one project, priority and shape (what they ask of nodes and pools) form a line, the oldest first. A claim looks
+at the front of each line and steps over a line that is held up as a whole; so it costs what the number of different
+lines costs, however long they are.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from apps.runs.models import Node
+from apps.runs.selectors.occupancy import HOLDS_JOB, RESERVE_AFTER, Gate, Lack, Occupancy, could_hold
+
+# A run that has waited this long counts as one step more urgent.
+AGEING_SECONDS = 600
+# So many runs of a line are looked at one by one before it is split by jobs.
+_FRONT = 2000
+_SPARE = 8
+
+
+class Candidate(NamedTuple):
+    run_id: int
+    queued_at: datetime
+    priority: int
+    project_id: int
+    spider_id: int
+    job_id: int | None
+    job_limit: int | None
+    pools: list[int]
+    selector_text: str
+    memory_bytes: int
+    cpus: float
+    shape: int
+    # False: the runs up to here wait for their jobs, and there are more.
+    open: bool
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        found: dict[str, str] = {} if self.selector_text == "{}" else json.loads(self.selector_text)
+        return found
+
+
+_SHAPE = "claw_run_shape(spider_id, memory_bytes, cpus, pools, selector)"
+_KEPT = "id, queued_at, priority, project_id, spider_id, job_id, job_limit, pools, selector, memory_bytes, cpus"
+_COLUMNS = f"{_KEPT}, {_SHAPE} AS shape"
+# One row for each run of a job that is under way: its limit n is reached when the n-th row is there.
+_BUSY = f"""under_way AS MATERIALIZED (
+    SELECT job_id FROM runs_run WHERE job_id IS NOT NULL AND state IN ({", ".join(f"'{state}'" for state in HOLDS_JOB)})
+), busy AS MATERIALIZED (
+    SELECT job_id * 65536 + generate_series(1, count(*)) AS reached FROM under_way GROUP BY job_id
+)"""  # noqa: S608
+_JOB_OPEN = (
+    "(job_limit IS NULL OR job_id IS NULL OR (job_id * 65536 + job_limit) NOT IN (SELECT reached FROM busy)) AS open"
+)
+# What a whole line may wait for. One that does not fit beside the others passes when it has waited so long that the
+# node must be kept free for it.
+_FITS = """
+    project_id <> ALL(%(projects)s) AND spider_id <> ALL(%(spiders)s) AND NOT pools && %(pools)s::bigint[]
+    AND selector <@ %(labels)s::jsonb
+    AND memory_bytes <= CASE WHEN queued_at < %(reserve)s THEN %(most_memory)s ELSE %(free_memory)s END
+    AND cpus <= CASE WHEN queued_at < %(reserve)s THEN %(most_cpus)s ELSE %(free_cpus)s END
+"""
+_LINES = f"""
+WITH RECURSIVE {_BUSY}, head AS (
+    (SELECT {_COLUMNS} FROM runs_run WHERE state = 'queued'
+     ORDER BY project_id, priority, {_SHAPE}, queued_at, id LIMIT 1)
+    UNION ALL
+    SELECT n.* FROM head h CROSS JOIN LATERAL (
+        SELECT {_COLUMNS} FROM runs_run
+        WHERE state = 'queued' AND (project_id, priority, {_SHAPE}) > (h.project_id, h.priority, h.shape)
+        ORDER BY project_id, priority, {_SHAPE}, queued_at, id LIMIT 1
+    ) n
+), front AS MATERIALIZED (
+    SELECT {_KEPT}, shape, {_JOB_OPEN} FROM head WHERE {_FITS}
+)
+SELECT * FROM front WHERE open
+UNION ALL
+SELECT n.* FROM front f CROSS JOIN LATERAL (
+    SELECT {_KEPT}, shape, open FROM (
+        SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
+        WHERE state = 'queued' AND project_id = f.project_id AND priority = f.priority AND {_SHAPE} = f.shape
+        ORDER BY queued_at, id LIMIT {_FRONT}
+    ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT 1
+) n WHERE NOT f.open
+"""  # noqa: S608
+_OF_LINE = f"state = 'queued' AND project_id = %(project)s AND priority = %(priority)s AND {_SHAPE} = %(shape)s"
+_OF_JOB = f"{_OF_LINE} AND coalesce(job_id, 0) = %(job)s"
+_NEXT = f"""
+WITH {_BUSY}
+SELECT {_KEPT}, shape, open FROM (
+    SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
+    WHERE {{line}} AND (queued_at, id) > (%(at)s, %(id)s) ORDER BY queued_at, id LIMIT {_FRONT}
+) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT %(limit)s
+"""  # noqa: S608
+_JOBS = f"""
+WITH RECURSIVE {_BUSY}, head AS (
+    (SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {_OF_LINE}
+     ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1)
+    UNION ALL
+    SELECT n.* FROM head h CROSS JOIN LATERAL (
+        SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {_OF_LINE} AND coalesce(job_id, 0) > h.job
+        ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1
+    ) n
+)
+SELECT * FROM (SELECT {_KEPT}, shape, {_JOB_OPEN} FROM head) one WHERE open ORDER BY queued_at, id LIMIT %(limit)s
+"""  # noqa: S608
+
+
+def _read(query: str, values: Mapping[str, Any]) -> list[Candidate]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return [Candidate(*row) for row in cursor.fetchall()]
+
+
+@dataclass(slots=True)
+class _Line:
+    """`at` is the run that is next, or the last one seen when `ahead` is empty and more must be read."""
+
+    at: Candidate
+    of_one_job: bool = False
+    ahead: list[Candidate] = field(default_factory=list)
+
+    def step(self) -> None:
+        del self.ahead[0]
+        if self.ahead:
+            self.at = self.ahead[0]
+
+    def read(self, limit: int) -> list[Candidate]:
+        """What follows; the last one may be closed."""
+        line = _OF_JOB if self.of_one_job else _OF_LINE
+        return _read(_NEXT.format(line=line), {**self.values(limit), "at": self.at.queued_at, "id": self.at.run_id})
+
+    def jobs(self, limit: int) -> list[_Line]:
+        return [_Line(row, True, [row]) for row in _read(_JOBS, self.values(limit))]
+
+    def values(self, limit: int) -> dict[str, Any]:
+        at = self.at
+        return {
+            "project": at.project_id,
+            "priority": at.priority,
+            "shape": at.shape,
+            "job": at.job_id or 0,
+            "limit": limit,
+        }
+
+
+def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) -> Iterator[Candidate]:
+    """The most urgent first; among those as urgent, of the project with the fewest runs placed, then the oldest.
+
+    `occupancy` is read again at each step: the caller adds to it what it takes.
+    """
+
+    def key(at: Candidate) -> tuple[int, int, datetime, int]:
+        steps = int((now - at.queued_at).total_seconds() // AGEING_SECONDS)
+        return at.priority - max(0, steps), occupancy.used[Gate.PROJECT][at.project_id], at.queued_at, at.run_id
+
+    limit = wanted + _SPARE
+    lines = [_Line(row, False, [row] if row.open else []) for row in _read(_LINES, _limits(node, occupancy, now))]
+    heap = [(key(line.at), number, line) for number, line in enumerate(lines)]
+    heapq.heapify(heap)
+    number = len(heap)
+    while heap:
+        seen, _number, line = heapq.heappop(heap)
+        rest = [line]
+        if key(line.at) > seen:
+            pass  # its project has got a place since: it may be another's turn
+        elif not line.ahead:
+            rest = _read_on(line, limit)
+        else:
+            run = line.ahead[0]
+            verdict = _judge(run, node, occupancy, now)
+            if verdict is _Verdict.KEEP_FREE:
+                return
+            if verdict is _Verdict.LINE_WAITS:
+                continue
+            line.step()
+            if verdict is _Verdict.START:
+                yield run
+        for line in rest:
+            number += 1
+            heapq.heappush(heap, (key(line.at), number, line))
+
+
+class _Verdict(Enum):
+    START = auto()
+    # Its job is busy; another's run may stand right behind it.
+    WAITS = auto()
+    LINE_WAITS = auto()
+    KEEP_FREE = auto()
+
+
+def _judge(run: Candidate, node: Node, occupancy: Occupancy, now: datetime) -> _Verdict:
+    full = next(occupancy.full_gates(run), None)
+    if full is not None:
+        return _Verdict.WAITS if full.gate is Gate.JOB else _Verdict.LINE_WAITS
+    lack = occupancy.lack(run, node)
+    if lack is None:
+        return _Verdict.START
+    # Less urgent ones must not take again and again what a large run waits for.
+    waited = run.queued_at < now - RESERVE_AFTER and could_hold(node, run)
+    if lack is Lack.PLACES or (waited and lack is not Lack.LABELS):
+        return _Verdict.KEEP_FREE
+    return _Verdict.LINE_WAITS
+
+
+def _read_on(line: _Line, limit: int) -> list[_Line]:
+    """The line with its next runs; or the lines of its jobs, when so many in front wait for theirs."""
+    ahead = line.read(limit) if line.at.open else []
+    if line.at.open and not ahead:
+        return []
+    if ahead and ahead[0].open:
+        line.ahead = [row for row in ahead if row.open]
+        line.at = line.ahead[0]
+        return [line]
+    return [] if line.of_one_job else line.jobs(limit)
+
+
+def _limits(node: Node, occupancy: Occupancy, now: datetime) -> dict[str, Any]:
+    return {
+        "projects": occupancy.full(Gate.PROJECT),
+        "spiders": occupancy.full(Gate.SPIDER),
+        "pools": occupancy.full(Gate.POOL),
+        "labels": json.dumps(node.labels),
+        "reserve": now - RESERVE_AFTER,
+        "most_memory": node.memory_bytes,
+        "free_memory": occupancy.free_memory(node),
+        "most_cpus": node.cpus,
+        "free_cpus": occupancy.free_cpus(node),
+    }
