@@ -182,8 +182,8 @@ WITH marked AS (
     UPDATE runs_attempt SET items_discarded = true
     WHERE run_id = %(run)s AND number < %(attempt)s AND NOT items_discarded RETURNING items
 )
-UPDATE runs_run SET items = items - gone.items, items_discarded = items_discarded + gone.items
-FROM (SELECT coalesce(sum(items), 0) AS items FROM marked) AS gone WHERE id = %(run)s
+UPDATE runs_run r SET items = r.items - gone.items, items_discarded = r.items_discarded + gone.items
+FROM (SELECT coalesce(sum(items), 0) AS items FROM marked) AS gone WHERE r.id = %(run)s
 """
 
 
