@@ -10,7 +10,8 @@ from csp.constants import NONCE, NONE, SELF
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
-from clawpanel import env, keys
+from apps.core import valkey
+from clawpanel import brokers, env, keys
 from clawpanel.up import places
 
 BASE_DIR = env.BASE_DIR
@@ -143,27 +144,31 @@ def database(url: str) -> dict[str, Any]:
 
 
 DATABASES = {"default": database(env.DATABASE_URL or places.postgres_url(env.HOME))}
+# Hints, live lines and caches follow this one URL, a Sentinel's master too; only Celery may be sent elsewhere.
 REDIS_URL = env.REDIS_URL or places.valkey_url(env.HOME)
-
-
-def broker(url: str) -> str:
-    """kombu spells a unix socket differently from redis-py and channels."""
-    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
-
-
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": REDIS_URL,
+        "LOCATION": [REDIS_URL],  # a list: a string would be cut at the semicolons between Sentinels
         # Only the brake of the API counts here: it is not worth waiting for.
-        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+        "OPTIONS": {
+            "pool_class": "apps.core.valkey.CachePool",
+            "socket_timeout": 0.5,
+            "socket_connect_timeout": 0.5,
+        },
     }
 }
 CHANNEL_LAYERS = {
-    "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [valkey.channel_host(REDIS_URL)]},
+    }
 }
 
-CELERY_BROKER_URL = broker(REDIS_URL)
+CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.celery(env.BROKER_URL or REDIS_URL)
+# A request that sends a hint waits no longer than this for a broker that is gone.
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+CELERY_BROKER_HEARTBEAT = 20  # RabbitMQ only: a host that vanished is noticed within 40 s
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -174,7 +179,6 @@ CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_PUBLISH_RETRY = False
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {

@@ -36,6 +36,8 @@ def test_the_scripts_read_what_the_table_names() -> None:
     [
         ("CLAWPANEL_PORT", "eighty", "CLAWPANEL_PORT must be a whole number"),
         ("CLAWPANEL_EXECUTOR", "podman", "CLAWPANEL_EXECUTOR must be one of auto, docker, process"),
+        ("REDIS_URL", "amqp://host", "REDIS_URL cannot be used: it begins with amqp://, not with one of redis"),
+        ("CLAWPANEL_BROKER_URL", "kafka://host", "CLAWPANEL_BROKER_URL cannot be used: it begins with kafka://"),
         ("CLAWPANEL_HOME", "/proc/nowhere", "No right to write to /proc/nowhere"),
     ],
 )

@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.core import background, valkey
 from apps.core.actors import SYSTEM
 from apps.jobs import services as jobs
 from apps.jobs.models import Job
@@ -22,18 +23,22 @@ from apps.runs.models import Run
 from apps.runs.states import Trigger
 from apps.spiders import services as spiders
 from apps.spiders.models import Spider
+from clawpanel import env
 from clawpanel.refusal import CannotStart
 
 SAMPLE_SPIDER = "quotes"
 
 
 def broker_answers() -> None:
+    """The server of REDIS_URL, and Celery's where that is another."""
     try:
-        client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=5, socket_timeout=5)
+        client = valkey.client(settings.REDIS_URL, socket_connect_timeout=5, socket_timeout=5)
         client.ping()
         client.close()
     except (redis.RedisError, ValueError, OSError) as error:
         raise CannotStart(f"The server of REDIS_URL does not answer: {str(error).strip()}") from error
+    if env.BROKER_URL and not background.broker_answers():
+        raise CannotStart("The broker of CLAWPANEL_BROKER_URL does not answer.")
 
 
 def migrate(say: Callable[[str], None]) -> None:

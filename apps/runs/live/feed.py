@@ -22,6 +22,7 @@ import redis.asyncio
 from channels.db import database_sync_to_async
 from django.conf import settings
 
+from apps.core import valkey
 from apps.runs.live import wire
 from apps.runs.selectors import run_status
 from apps.runs.states import TERMINAL
@@ -116,9 +117,7 @@ def client() -> redis.asyncio.Redis:
     """The event loop's own client; its pool gives each blocking read a connection."""
     loop = asyncio.get_running_loop()
     if loop not in _clients:
-        _clients[loop] = redis.asyncio.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2, retry=None
-        )
+        _clients[loop] = valkey.async_client(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2, retry=None)
     return _clients[loop]
 
 

@@ -12,6 +12,7 @@ import orjson
 import redis
 from django.conf import settings
 
+from apps.core import valkey
 from apps.runs.live import wire
 from apps.runs.store import Row
 
@@ -48,7 +49,7 @@ class _Publisher:
     def _connected(self) -> redis.Redis:
         with self._lock:
             if self._client is None:
-                self._client = redis.Redis.from_url(
+                self._client = valkey.client(
                     settings.REDIS_URL,
                     socket_timeout=_TIMEOUT_SECONDS,
                     socket_connect_timeout=_TIMEOUT_SECONDS,
