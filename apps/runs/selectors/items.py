@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import QuerySet, TextField
@@ -68,7 +68,7 @@ def all_items(run: Run, *, attempt: int | None = None) -> Iterator[list[ItemText
 def item_columns(run: Run, *, attempt: int | None = None) -> list[str]:
     """Keys of the run's items: those of the item schema first, then in order of appearance; bounded."""
     with connection.cursor() as cursor:
-        values = {"month": run.month, "run": run.pk, "attempt": attempt, "most": MAX_COLUMNS}
+        values: dict[str, Any] = {"month": run.month, "run": run.pk, "attempt": attempt, "most": MAX_COLUMNS}
         cursor.execute(_KEYS, values)
         seen = [key for (key,) in cursor.fetchall()]
     return ordered_columns(run, seen)
