@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Max, Value
+from django.db.models import Max, TextField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Now
 
@@ -241,7 +241,7 @@ def give_up_on_silent_nodes(
     seems silent until its next heartbeat, so those that do are looked at a second time. A run whose order says that it
     waits for its node does, until somebody stops it.
     """
-    waits = Coalesce(KeyTextTransform("on_node_lost", "spec"), Value("retry"))
+    waits = Coalesce(KeyTextTransform("on_node_lost", "spec"), Value("retry"), output_field=TextField())
     last_word = (
         Run.objects.filter(state__in=PLACED)
         .exclude(node__heartbeat_at__gt=Now() - silent)
