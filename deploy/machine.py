@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from dockerd import Dockerd, quiet
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PACKAGES = {
@@ -32,7 +34,6 @@ OWN_BASE = "clawpanel-base:bookworm"
 HOST_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 USUAL_SOCKET = "unix:///var/run/docker.sock"
 PULL_SECONDS = 120
-DOCKERD_SECONDS = 60
 CHECKS = {
     "ruff": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
@@ -52,14 +53,6 @@ def phase(name: str) -> Iterator[None]:
     started = time.monotonic()
     yield
     say(f"{name}: {time.monotonic() - started:.1f} s")
-
-
-def quiet(*command: str, seconds: float = 60) -> bool:
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
 
 
 def there(what: str) -> bool:
@@ -98,45 +91,17 @@ def engine(work: Path) -> Iterator[bool]:
         say("no Docker engine answers, and only root can start one: docker tests are skipped")
         yield False
         return
-    socket = work / "docker.sock"
-    roots = {"--data-root": work / "data", "--exec-root": work / "exec", "--pidfile": work / "docker.pid"}
-    command = ["dockerd", "-H", f"unix://{socket}"]
-    if not quiet("docker", "-H", USUAL_SOCKET, "version", seconds=15):
-        # Nobody answers at the usual place either: what knows no other finds the engine there.
-        command += ["-H", USUAL_SOCKET]
-    command += [f"{option}={path}" for option, path in roots.items()]
-    log = (work / "dockerd.log").open("wb")
-    daemon = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
-    os.environ["DOCKER_HOST"] = f"unix://{socket}"
+    # Nobody answers at the usual place either: what knows no other finds the engine there.
+    usual = () if quiet("docker", "-H", USUAL_SOCKET, "version", seconds=15) else ("-H", USUAL_SOCKET)
+    own = Dockerd(work, options=usual)
+    os.environ["DOCKER_HOST"] = own.url
     try:
-        deadline = time.monotonic() + DOCKERD_SECONDS
-        while not engine_answers() and daemon.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.3)
-        ready = engine_answers()
+        ready = own.start()
         if not ready:
-            tail = (work / "dockerd.log").read_text(errors="replace").splitlines()[-5:]
-            say("the private dockerd did not start, docker tests are skipped:\n  " + "\n  ".join(tail))
+            say(f"the private dockerd did not start, docker tests are skipped:\n  {own.last_words()}")
         yield ready
     finally:
-        stop_engine(daemon, work)
-
-
-def stop_engine(daemon: subprocess.Popen[bytes], work: Path) -> None:
-    listed = subprocess.run(["docker", "ps", "-aq"], capture_output=True, text=True, check=False).stdout.split()
-    if listed:
-        quiet("docker", "rm", "-f", *listed, seconds=120)
-    daemon.terminate()
-    try:
-        daemon.wait(30)
-    except subprocess.TimeoutExpired:
-        os.killpg(daemon.pid, signal.SIGKILL)
-        daemon.wait()
-    for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
-        target = line.split()[1]
-        if target.startswith(f"{work}/"):
-            quiet("umount", "-l", target)
-    if there("ip"):
-        quiet("ip", "link", "delete", "clawruns0")
+        own.stop()
 
 
 def base_image(work: Path) -> bool:
