@@ -18,10 +18,8 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from apps.runs.models import Node
-from apps.runs.selectors.occupancy import HOLDS_JOB, RESERVE_AFTER, Gate, Lack, Occupancy, could_hold
+from apps.runs.selectors.occupancy import HOLDS_JOB, RESERVE_AFTER, Gate, Lack, Occupancy, could_hold, urgency
 
-# A run that has waited this long counts as one step more urgent.
-AGEING_SECONDS = 600
 # So many runs of a line are looked at one by one before it is split by jobs.
 _FRONT = 2000
 _SPARE = 8
@@ -160,8 +158,8 @@ def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) ->
     """
 
     def key(at: Candidate) -> tuple[int, int, datetime, int]:
-        steps = int((now - at.queued_at).total_seconds() // AGEING_SECONDS)
-        return at.priority - max(0, steps), occupancy.used[Gate.PROJECT][at.project_id], at.queued_at, at.run_id
+        step = urgency(at.priority, at.queued_at, now)
+        return step, occupancy.used[Gate.PROJECT][at.project_id], at.queued_at, at.run_id
 
     limit = wanted + _SPARE
     lines = [_Line(row, False, [row] if row.open else []) for row in _read(_LINES, _limits(node, occupancy, now))]

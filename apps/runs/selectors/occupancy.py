@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from apps.runs.states import PLACED, State
 NODE_SILENT = timedelta(seconds=120)
 # Crawlers wait more than they compute, so a node takes runs for twice the CPUs it has.
 RUNS_PER_CPU = 2
+# A run that has waited this long counts as one step more urgent.
+AGEING_SECONDS = 600
 # A run that does not fit beside the others holds back less urgent ones once it has waited this long.
 RESERVE_AFTER = timedelta(minutes=10)
 # A run of the job in one of these counts for the job's limit: between two attempts it is still the one that runs.
@@ -77,6 +79,11 @@ class NodeUse:
     runs: int = 0
     memory_bytes: int = 0
     cpus: float = 0.0
+
+
+def urgency(priority: int, queued_at: datetime, now: datetime) -> int:
+    """The priority, less a step for each whole span of waiting: the smallest goes first."""
+    return priority - max(0, int((now - queued_at).total_seconds() // AGEING_SECONDS))
 
 
 def has_labels(node: Node, selector: Mapping[str, str]) -> bool:

@@ -138,10 +138,10 @@ def test_a_waiting_run_says_what_it_waits_for(db: None, now: datetime) -> None:
     node.save()
     assert services.why_waiting(run, now) == ""
     RunFactory(state=State.RUNNING, node=node, memory_bytes=600 * MIB)
-    assert services.why_waiting(run, now) == "All places are taken: 1 run is active."
+    assert services.why_waiting(run, now) == "The one place of node n1 is taken."
     node.slots = 2
     node.save()
-    assert services.why_waiting(run, now) == "It needs 512 MB of memory and 424 MB are free now."
+    assert services.why_waiting(run, now) == "It needs 512 MB of memory, node n1 has 424 MB free."
 
 
 def test_runs_of_a_silent_node_are_lost_after_two_minutes(db: None, now: datetime) -> None:
