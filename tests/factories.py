@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group
 
 from apps.accounts.models import User
 from apps.jobs.models import Job
-from apps.runs.models import Attempt, Node, Run
+from apps.runs.models import Attempt, Node, Pool, Run
 from apps.runs.states import State, Trigger
 from apps.spiders.models import CodeArchive, Project, Spider, Version
 
@@ -135,6 +135,14 @@ class NodeFactory(factory.django.DjangoModelFactory[Node]):
     cpus = 4.0
     started_at = factory.LazyFunction(_now)
     heartbeat_at = factory.LazyFunction(_now)
+
+
+class PoolFactory(factory.django.DjangoModelFactory[Pool]):
+    class Meta:
+        model = Pool
+
+    name = factory.Sequence(lambda n: f"site{n}.example")
+    limit = 3
 
 
 class RunFactory(factory.django.DjangoModelFactory[Run]):

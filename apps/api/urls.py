@@ -8,7 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from apps.api.views import NoSuchAddress
 from apps.jobs.api import JobViewSet
-from apps.runs.api import RunViewSet
+from apps.runs.api import NodeViewSet, PoolViewSet, RunViewSet
 from apps.spiders.api import SpiderViewSet
 
 app_name = "api"
@@ -17,6 +17,8 @@ router = SimpleRouter(use_regex_path=False)
 router.register("spiders", SpiderViewSet, basename="spider")
 router.register("jobs", JobViewSet, basename="job")
 router.register("runs", RunViewSet, basename="run")
+router.register("nodes", NodeViewSet, basename="node")
+router.register("pools", PoolViewSet, basename="pool")
 
 # Files have no slash at their end, which is why they are not the router's.
 FILES = {"log.txt": "log_txt", "items.csv": "items_csv", "items.jsonl": "items_jsonl"}

@@ -165,6 +165,19 @@ def end_maintenance(*, by: Actor, now: datetime) -> None:
         enqueue("runs.wake")
 
 
+@transaction.atomic
+def set_max_running(*, by: Actor, now: datetime, most: int | None) -> None:
+    """The most runs at once on all nodes together; None is no such limit."""
+    if most is not None and most < 1:
+        sentence = _("The limit is a whole number from 1 on, or empty.")
+        raise Invalid(sentence, fields={"max_running": [sentence]})
+    own = _placement()
+    if own.max_running != most:
+        Placement.objects.filter(pk=own.pk).update(max_running=most)
+        _note(own, by, f"max_running: {most or '-'}")
+        enqueue("runs.wake")
+
+
 # -- pools --------------------------------------------------------------------------------------------------------
 
 

@@ -17,10 +17,10 @@ from apps.accounts.models import User
 from apps.accounts.rights import grant
 from apps.accounts.services import create_token
 from apps.jobs.models import Job
-from apps.runs.models import Run
+from apps.runs.models import Node, Placement, Pool, Run
 from apps.runs.states import State
 from tests.apps.runs.logged import row, store_items, store_rows
-from tests.factories import JobFactory, NodeFactory, RunFactory, SpiderFactory, UserFactory
+from tests.factories import JobFactory, NodeFactory, PoolFactory, RunFactory, SpiderFactory, UserFactory
 
 # The owner of the project; a member who may only view it; a stranger; nobody signed in; a program with a token of
 # the owner that may only read. A dash: not asked.
@@ -49,7 +49,31 @@ GET    /runs/{run}/items.csv               200   404    404      302    302
 GET    /runs/{run}/items.jsonl             200   404    404      302    302
 GET    /runs/{run}/samples/                200   200    404      302    302
 POST   /runs/{active}/stop/                302   404    404      302    302
+POST   /runs/{active}/kill/                302   404    404      302    302
+POST   /runs/{active}/pause/               302   404    404      302    302
+POST   /runs/{active}/resume/              302   404    404      302    302
+GET    /runs/{run}/rerun/                  200   404    404      302    302
 POST   /runs/{run}/rerun/                  302   404    404      302    302
+POST   /runs/bulk/                         302   302    302      302    302
+
+GET    /nodes/                             200   200    200      302    302
+GET    /nodes/{node}/                      200   200    200      302    302
+POST   /nodes/{node}/cordon/               404   404    404      302    302
+POST   /nodes/{node}/uncordon/             404   404    404      302    302
+POST   /nodes/{node}/drain/                404   404    404      302    302
+POST   /nodes/{node}/end_drain/            404   404    404      302    302
+POST   /nodes/{node}/labels/               404   404    404      302    302
+GET    /nodes/maintenance/                 404   404    404      302    302
+POST   /nodes/maintenance/                 404   404    404      302    302
+POST   /nodes/maintenance/end/             404   404    404      302    302
+
+GET    /pools/                             200   200    200      302    302
+GET    /pools/new/                         404   404    404      302    302
+POST   /pools/new/                         404   404    404      302    302
+GET    /pools/{pool}/edit/                 404   404    404      302    302
+POST   /pools/{pool}/edit/                 404   404    404      302    302
+GET    /pools/{pool}/delete/               404   404    404      302    302
+POST   /pools/{pool}/delete/               404   404    404      302    302
 
 GET    /spiders/                           200   200    200      302    302
 GET    /spiders/{spider}/                  200   200    404      302    302
@@ -88,13 +112,32 @@ POST   /api/v1/jobs/{job}/run/             201   403    404      401    403
 GET    /api/v1/runs/                       200   200    200      401    200
 GET    /api/v1/runs/{run}/                 200   200    404      401    200
 POST   /api/v1/runs/{active}/stop/         200   403    404      401    403
+POST   /api/v1/runs/{active}/kill/         200   403    404      401    403
+POST   /api/v1/runs/{active}/pause/        200   403    404      401    403
+POST   /api/v1/runs/{active}/resume/       200   403    404      401    403
 POST   /api/v1/runs/{run}/rerun/           201   403    404      401    403
+POST   /api/v1/runs/bulk/                  400   400    400      401    403
+GET    /api/v1/runs/{run}/attempts/        200   200    404      401    200
+GET    /api/v1/runs/{run}/events/          200   200    404      401    200
 GET    /api/v1/runs/{run}/log/             200   403    404      401    200
 GET    /api/v1/runs/{run}/log.txt          200   403    404      401    200
 GET    /api/v1/runs/{run}/items/           200   403    404      401    200
 GET    /api/v1/runs/{run}/items.csv        200   403    404      401    200
 GET    /api/v1/runs/{run}/items.jsonl      200   403    404      401    200
 GET    /api/v1/runs/{run}/samples/         200   200    404      401    200
+GET    /api/v1/nodes/                      200   200    200      401    200
+GET    /api/v1/nodes/{node}/               200   200    200      401    200
+POST   /api/v1/nodes/{node}/cordon/        403   403    403      401    403
+POST   /api/v1/nodes/{node}/uncordon/      403   403    403      401    403
+POST   /api/v1/nodes/{node}/drain/         403   403    403      401    403
+POST   /api/v1/nodes/{node}/end-drain/     403   403    403      401    403
+POST   /api/v1/nodes/{node}/labels/        403   403    403      401    403
+GET    /api/v1/pools/                      200   200    200      401    200
+POST   /api/v1/pools/                      403   403    403      401    403
+GET    /api/v1/pools/{pool}/               200   200    200      401    200
+PUT    /api/v1/pools/{pool}/               403   403    403      401    403
+PATCH  /api/v1/pools/{pool}/               403   403    403      401    403
+DELETE /api/v1/pools/{pool}/               403   403    403      401    403
 """
 
 HEAD, *LINES = [line.split() for line in MATRIX.splitlines() if line.strip()]
@@ -114,10 +157,12 @@ class World:
     job: Job
     run: Run
     active: Run
+    pool: Pool
     clients: dict[str, Client]
 
     def path(self, address: str) -> str:
-        return address.format(run=self.run.pk, active=self.active.pk, job=self.job.pk, spider=self.job.spider.name)
+        names = {"run": self.run.pk, "active": self.active.pk, "job": self.job.pk, "spider": self.job.spider.name}
+        return address.format(node=self.active.node_id, pool=self.pool.pk, **names)
 
 
 def signed_in(user: User) -> Client:
@@ -144,7 +189,9 @@ def world(db: None, now: Any) -> World:
         "nobody": Client(),
         "reader": Client(headers={"authorization": f"Token {token}"}),
     }
-    return World(job, run, active, clients)
+    pool = PoolFactory()
+    job.pools.add(pool)
+    return World(job, run, active, pool, clients)
 
 
 def ask(client: Client, method: str, path: str) -> Any:
@@ -154,7 +201,7 @@ def ask(client: Client, method: str, path: str) -> Any:
 
 def state_of(world: World) -> list[Any]:
     """Whatever a refused request must leave as it was."""
-    return [list(Run.objects.order_by("pk").values()), list(Job.objects.order_by("pk").values())]
+    return [list(model.objects.order_by("pk").values()) for model in (Run, Job, Node, Pool, Placement)]
 
 
 @contextlib.contextmanager

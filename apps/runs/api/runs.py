@@ -1,4 +1,4 @@
-"""Runs over the REST API. A run is asked for through its job: see apps.jobs.api."""
+"""Runs over the REST API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.decorators import action
@@ -19,16 +18,27 @@ from rest_framework.response import Response
 from apps.accounts.rights import can
 from apps.core.actors import person
 from apps.core.downloads import Download
-from apps.core.rest import ApiViewSet, ErrorSerializer, checked_query, next_address, page, page_answer, take
-from apps.runs import selectors, services
+from apps.core.rest import ApiViewSet, ErrorSerializer, checked, checked_query, next_address, page, page_answer, take
+from apps.runs import actions, selectors
 from apps.runs.models import Item, Run
-from apps.runs.serializers import (
+from apps.runs.reruns import rerun_changed
+from apps.runs.serializers.runs import (
+    AttemptPage,
+    AttemptQuery,
+    AttemptSerializer,
+    BulkAnswer,
+    BulkSerializer,
+    EventPage,
+    EventQuery,
+    EventSerializer,
     ItemPage,
     ItemQuery,
     ItemSerializer,
     LogPage,
     LogQuery,
     LogRowSerializer,
+    OutcomeSerializer,
+    RerunSerializer,
     RunDetailSerializer,
     RunPage,
     RunQuery,
@@ -43,17 +53,6 @@ ITEM_PAGE_BYTES = 4 * 1024 * 1024
 _ITEM_BATCH = 25
 # Not shown in lists, and each may be large.
 _LARGE = ("spec", "stats", "output", "progress")
-
-
-def refusals() -> dict[str, str]:
-    """Why a run that may be seen is refused, by action."""
-    return {
-        "view_log": _("You may not read the log of this run."),
-        "view_data": _("You may not see the data of this run."),
-        "export_data": _("You may not download the data of this run."),
-        "stop": _("You may not stop this run."),
-        "run": _("You may not start this run again."),
-    }
 
 
 def detail_of(run: Run, request: Request) -> dict[str, Any]:
@@ -75,7 +74,12 @@ class RunViewSet(ApiViewSet):
     def _take(self, request: Request, pk: int, may: str = "view") -> Run:
         seen = self._runs(request)
         permitted = seen if may == "view" else selectors.visible_runs(request.user, may)
-        return take(seen, permitted, pk, refusals().get(may, ""))
+        return take(seen, permitted, pk, actions.refusals().get(may, ""))
+
+    def _act(self, request: Request, pk: int, action: str) -> Response:
+        run = self._take(request, pk, actions.RIGHTS[action])
+        actions.perform(action, run=run, by=person(request.user, "api"), now=timezone.now(), trigger=Trigger.API)
+        return Response(detail_of(self._take(request, pk), request))
 
     @extend_schema(summary="List runs, newest first", parameters=[RunQuery], responses=RunPage)
     def list(self, request: Request) -> Response:
@@ -104,16 +108,89 @@ class RunViewSet(ApiViewSet):
     )
     @action(detail=True, methods=["post"])
     def stop(self, request: Request, pk: int) -> Response:
-        run = self._take(request, pk, "stop")
-        services.request_stop(run=run, by=person(request.user, "api"), now=timezone.now())
-        return Response(detail_of(self._take(request, pk), request))
+        return self._act(request, pk, "stop")
 
-    @extend_schema(summary="Run the same order again", request=None, responses={201: RunDetailSerializer})
+    @extend_schema(
+        summary="Kill a run",
+        description="The second step of a stop: no more grace. A run that nobody asked to stop is asked now.",
+        request=None,
+        responses={200: RunDetailSerializer, 409: OpenApiResponse(ErrorSerializer, "The run is over already.")},
+    )
+    @action(detail=True, methods=["post"])
+    def kill(self, request: Request, pk: int) -> Response:
+        return self._act(request, pk, "kill")
+
+    @extend_schema(
+        summary="Pause a run",
+        description="Freezes a running run; its time limits stand still. Asking again changes nothing. Its state is "
+        "`paused` when it is proven frozen.",
+        request=None,
+        responses={200: RunDetailSerializer, 409: OpenApiResponse(ErrorSerializer, "The run does not run.")},
+    )
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: int) -> Response:
+        return self._act(request, pk, "pause")
+
+    @extend_schema(
+        summary="Let a paused run go on",
+        request=None,
+        responses={200: RunDetailSerializer, 409: OpenApiResponse(ErrorSerializer, "The run is not paused.")},
+    )
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: int) -> Response:
+        return self._act(request, pk, "resume")
+
+    @extend_schema(
+        summary="Run the same order again",
+        description="Same version and limits. `parameters`, if sent, are laid over those of the run and checked.",
+        request=RerunSerializer,
+        responses={201: RunDetailSerializer},
+    )
     @action(detail=True, methods=["post"])
     def rerun(self, request: Request, pk: int) -> Response:
         run = self._take(request, pk, "run")
-        again = services.rerun(run=run, by=person(request.user, "api"), now=timezone.now(), trigger=Trigger.API)
+        values = checked(RerunSerializer, request.data)
+        by, now = person(request.user, "api"), timezone.now()
+        if "parameters" in values:
+            again = rerun_changed(run=run, by=by, now=now, trigger=Trigger.API, parameters=values["parameters"])
+        else:
+            again = actions.perform("rerun", run=run, by=by, now=now, trigger=Trigger.API)
         return Response(detail_of(again, request), status=201)
+
+    @extend_schema(
+        summary="Do the same with many runs",
+        description="Each by itself: what one refuses does not hinder the others. A run that does not exist or may not "
+        "be seen is `not_found`.",
+        request=BulkSerializer,
+        responses=BulkAnswer,
+    )
+    @action(detail=False, methods=["post"])
+    def bulk(self, request: Request) -> Response:
+        values = checked(BulkSerializer, request.data)
+        outcomes = actions.perform_on_all(
+            values["action"],
+            user=request.user,
+            ids=values["ids"],
+            by=person(request.user, "api"),
+            now=timezone.now(),
+            trigger=Trigger.API,
+        )
+        return Response({"results": [OutcomeSerializer(outcome).data for outcome in outcomes]})
+
+    @extend_schema(summary="List the attempts, first to last", responses=AttemptPage)
+    @action(detail=True)
+    def attempts(self, request: Request, pk: int) -> Response:
+        run = self._take(request, pk)
+        rows = [AttemptSerializer(each, context={"run": run}).data for each in selectors.attempts(run)]
+        return Response({"results": rows, "next": None})
+
+    @extend_schema(summary="Read what happened, oldest first", parameters=[EventQuery], responses=EventPage)
+    @action(detail=True)
+    def events(self, request: Request, pk: int) -> Response:
+        query = checked_query(EventQuery, request)
+        own = selectors.events(self._take(request, pk)).order_by()
+        rows, following = page(request, own, key="id", after=query["after"], limit=query["limit"])
+        return page_answer(EventSerializer, rows, following)
 
     @extend_schema(
         summary="Read the log",
@@ -132,12 +209,17 @@ class RunViewSet(ApiViewSet):
         following = None if found.complete else next_address(request, found.scanned)
         return page_answer(LogRowSerializer, rows, following)
 
-    @extend_schema(summary="Download the log as text", responses={(200, "text/plain"): OpenApiTypes.STR})
+    @extend_schema(
+        summary="Download the log as text",
+        parameters=[AttemptQuery],
+        responses={(200, "text/plain"): OpenApiTypes.STR},
+    )
     def log_txt(self, request: Request, pk: int) -> HttpResponseBase:
         run = self._take(request, pk, "view_log")
+        attempt = checked_query(AttemptQuery, request).get("attempt")
         return Download(
-            selectors.log_text(run),
-            filename=f"run-{run.pk}.log",
+            selectors.log_text(run, attempt=attempt),
+            filename=f"{selectors.file_stem(run, attempt)}.log",
             content_type="text/plain; charset=utf-8",
             attachment=False,
         )
@@ -146,28 +228,34 @@ class RunViewSet(ApiViewSet):
     @action(detail=True)
     def items(self, request: Request, pk: int) -> Response:
         query = checked_query(ItemQuery, request)
-        rows, more = _item_rows(self._take(request, pk, "view_data"), query["after"], query["limit"])
+        rows, more = _item_rows(
+            self._take(request, pk, "view_data"), query["after"], query["limit"], query.get("attempt")
+        )
         following = next_address(request, rows[-1].seq) if more else None
         return page_answer(ItemSerializer, rows, following)
 
     @extend_schema(
-        summary="Download the items as JSON lines", responses={(200, "application/x-ndjson"): OpenApiTypes.STR}
+        summary="Download the items as JSON lines",
+        parameters=[AttemptQuery],
+        responses={(200, "application/x-ndjson"): OpenApiTypes.STR},
     )
     def items_jsonl(self, request: Request, pk: int) -> HttpResponseBase:
         run = self._take(request, pk, "export_data")
-        return Download(
-            selectors.items_jsonl(run), filename=f"run-{run.pk}-items.jsonl", content_type="application/x-ndjson"
-        )
+        attempt = checked_query(AttemptQuery, request).get("attempt")
+        parts, name = selectors.items_jsonl(run, attempt=attempt), f"{selectors.file_stem(run, attempt)}-items.jsonl"
+        return Download(parts, filename=name, content_type="application/x-ndjson")
 
     @extend_schema(
         summary="Download the items as CSV",
         description="Cells that a spreadsheet would take for a formula begin with an apostrophe.",
+        parameters=[AttemptQuery],
         responses={(200, "text/csv"): OpenApiTypes.STR},
     )
     def items_csv(self, request: Request, pk: int) -> HttpResponseBase:
         run = self._take(request, pk, "export_data")
-        parts = selectors.items_csv(run)
-        return Download(parts, filename=f"run-{run.pk}-items.csv", content_type="text/csv; charset=utf-8")
+        attempt = checked_query(AttemptQuery, request).get("attempt")
+        parts, name = selectors.items_csv(run, attempt=attempt), f"{selectors.file_stem(run, attempt)}-items.csv"
+        return Download(parts, filename=name, content_type="text/csv; charset=utf-8")
 
     @extend_schema(summary="Read the use of CPU and memory", parameters=[SampleQuery], responses=SamplePage)
     @action(detail=True)
@@ -177,12 +265,13 @@ class RunViewSet(ApiViewSet):
         return page_answer(SampleSerializer, rows, None)
 
 
-def _item_rows(run: Run, after: int, limit: int) -> tuple[list[Item], bool]:
+def _item_rows(run: Run, after: int, limit: int, attempt: int | None) -> tuple[list[Item], bool]:
     """Up to `limit` items, fewer when they are large, and whether there are more."""
     rows: list[Item] = []
     size = 0
     while True:
-        batch = selectors.item_page(run, after=after, limit=min(_ITEM_BATCH, limit + 1 - len(rows)))
+        most = min(_ITEM_BATCH, limit + 1 - len(rows))
+        batch = selectors.item_page(run, after=after, limit=most, attempt=attempt)
         for item in batch:
             if len(rows) >= limit or size > ITEM_PAGE_BYTES:
                 return rows, True
