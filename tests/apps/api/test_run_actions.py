@@ -84,9 +84,9 @@ def test_a_secret_typed_for_a_second_run_is_kept_and_not_shown(api, job):
 @pytest.mark.parametrize(
     ("parameters", "place"),
     [
-        ({"count": 0}, "parameters.count"),
-        ({"count": "x"}, "parameters.count"),
-        ({"password": 5}, "parameters.password"),
+        ({"count": 0}, "count"),
+        ({"count": "x"}, "count"),
+        ({"password": 5}, "password"),
     ],
 )
 def test_parameters_that_do_not_fit_are_refused_at_their_place(api, job, parameters, place):
