@@ -35,7 +35,6 @@ _ASKED = {
     "node_lost": (LOST, "node_lost"),
     "node_drained": (FAILED, "node_drained"),
     "engine_restarted": (FAILED, "engine_restarted"),
-    "node_drained": (FAILED, "node_drained"),
 }
 
 

@@ -47,6 +47,7 @@ from apps.runs.selectors.runs import (
     visible_runs,
     visible_runs_for_page,
 )
+from apps.runs.selectors.silence import silence
 
 __all__ = [
     "ItemText",
@@ -86,6 +87,7 @@ __all__ = [
     "run_status",
     "runs_on",
     "samples",
+    "silence",
     "visible_runs",
     "visible_runs_for_page",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
@@ -30,7 +30,9 @@ class Telling:
 def telling(run: Run, now: datetime) -> Telling:
     """Why the run is as it is, and what comes next."""
     tell = _TELLINGS.get(State(run.state))
-    return tell(run, now) if tell else Telling(_ending(run))
+    told = tell(run, now) if tell else Telling(_ending(run))
+    silent = selectors.silence(run, now)
+    return replace(told, text=f"{told.text} {silent}".strip()) if silent else told
 
 
 def _ending(run: Run) -> str:
