@@ -24,7 +24,9 @@ class Limits:
     output_bytes: int = 4096 * MIB
     open_files: int = 4096
     run_seconds: int | None = 3600
+    idle_seconds: int | None = None
     start_seconds: int = 120
+    pause_seconds: int = 24 * 3600
     grace_seconds: int = 10
 
 
@@ -84,7 +86,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the engine says of an attempt. Only `EXITED` ends a run; `MISSING` is proof that it is gone."""
+    """What the engine says of an attempt. Only `EXITED` ends a run; `MISSING` is proof that it is gone.
+
+    `engine_restarted`: it ended because the engine itself was ended or started anew.
+    """
 
     phase: Phase
     exit_code: int | None = None
@@ -92,6 +97,7 @@ class Observation:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     error: str = ""
+    engine_restarted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +173,8 @@ class Executor(Protocol):
     def list(self, install: str) -> list[Handle]:
         """All attempts of this install that exist on this engine, in any phase."""
 
-    def watch(self, wake: Callable[[], None], stop: Event) -> None:
-        """Block until `stop`; call `wake` whenever some attempt has changed phase. A hint, never proof."""
+    def watch(self, wake: Callable[[str], None], stop: Event) -> None:
+        """Block until `stop`; call `wake` with its name (or "", which may be any) whenever some attempt may be over.
+
+        A hint, never proof.
+        """

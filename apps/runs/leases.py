@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import DateTimeField, F, Value
+from django.db.models.functions import Coalesce
 
 from apps.core.actors import Actor
+from apps.runs import finishing
 from apps.runs.models import Attempt, Node, Run, RunEvent
 from apps.runs.moves import move
 from apps.runs.queue import LEASE_SECONDS
@@ -42,6 +45,8 @@ class Held:
     token: int
     state: str
     stop_cause: str
+    kill: bool = False
+    pause: bool = False
 
 
 def register(report: NodeReport, *, now: datetime) -> Node:
@@ -96,19 +101,24 @@ def renew(node_id: int, worker: str) -> datetime:
 @dataclass(frozen=True, slots=True)
 class Glance:
     """What stands on the node: `ours` is held by the asking worker, `others` has those of other workers whose runs may
-    be orphans; `waiting` says that some run is queued anywhere."""
+    be orphans; `waiting` says that some run is queued anywhere, `retry_due` that one may be queued again."""
 
     ours: list[Held]
     others: set[str]
     expired: bool
     waiting: bool
+    retry_due: bool
 
 
 _GLANCE = """
-SELECT id, attempt, token, state, stop_cause, worker, coalesce(lease_until < now(), true) FROM runs_run
-WHERE node_id = %s AND state = ANY(%s)
+SELECT id, attempt, token, state, stop_cause, kill_requested_at IS NOT NULL, pause_requested_at IS NOT NULL, worker,
+       coalesce(lease_until < now(), true)
+FROM runs_run WHERE node_id = %s AND state = ANY(%s)
 UNION ALL
-(SELECT 0, 0, 0, 'queued', '', '', false FROM runs_run WHERE state = 'queued' LIMIT 1)
+(SELECT 0, 0, 0, 'queued', '', false, false, '', false FROM runs_run WHERE state = 'queued' LIMIT 1)
+UNION ALL
+(SELECT 0, 0, 0, 'retry_wait', '', false, false, '', false FROM runs_run
+ WHERE state = 'retry_wait' AND retry_at <= now() LIMIT 1)
 """
 
 
@@ -117,12 +127,14 @@ def glance(node_id: int, worker: str) -> Glance:
     with connection.cursor() as cursor:
         cursor.execute(_GLANCE, [node_id, list(PLACED)])
         rows = cursor.fetchall()
-    placed = [row for row in rows if row[3] != State.QUEUED]
+    placed = [row for row in rows if row[3] in PLACED]
+    states = {row[3] for row in rows}
     return Glance(
-        ours=[Held(*row[:5]) for row in placed if row[5] == worker],
-        others={row[5] for row in placed} - {worker},
-        expired=any(row[6] for row in placed),
-        waiting=len(placed) < len(rows),
+        ours=[Held(*row[:7]) for row in placed if row[7] == worker],
+        others={row[7] for row in placed} - {worker},
+        expired=any(row[8] for row in placed),
+        waiting=State.QUEUED in states,
+        retry_due=State.RETRY_WAIT in states,
     )
 
 
@@ -198,20 +210,80 @@ def give_back(*, run_id: int, attempt: int, token: int, now: datetime, actor: Ac
     return moved
 
 
+_FENCED = """
+INSERT INTO runs_runevent (run_id, at, kind, from_state, to_state, attempt, reason, detail, actor)
+SELECT id, %s, 'fenced', '', '', %s, '', jsonb_build_object('from', %s::text, 'to', worker), %s
+FROM runs_run WHERE id = %s
+"""
+
+
+def note_fenced(*, run_id: int, attempt: int, worker: str, now: datetime, actor: Actor) -> None:
+    """Its holder has found out that the run is not its own any more, and keeps its hands off it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FENCED, [now, attempt, worker, str(actor), run_id])
+
+
 @transaction.atomic
 def mark_running(
-    *, run_id: int, attempt: int, token: int, started_at: datetime, now: datetime, actor: Actor, ref: str, env: str
+    *,
+    run_id: int,
+    attempt: int,
+    token: int,
+    started_at: datetime,
+    now: datetime,
+    actor: Actor,
+    ref: str,
+    env: str,
+    total_seconds: int | None = None,
 ) -> bool:
-    """The attempt has started; False when somebody asked it to stop meanwhile, or it is not ours any more."""
-    Attempt.objects.filter(run_id=run_id, number=attempt, started_at=None, run__token=token).update(
-        started_at=started_at, engine_ref=ref[:200], environment=env[:300]
-    )
-    return move(
+    """The attempt has started; False when somebody asked it to stop meanwhile, or it is not ours any more.
+
+    The run's own start and the limit over all its attempts are those of the first.
+    """
+    ends_at = None if total_seconds is None else started_at + timedelta(seconds=total_seconds)
+    moved = move(
         run_id=run_id,
         to=State.RUNNING,
         frm=(State.STARTING,),
         now=now,
         actor=actor,
         token=token,
-        started_at=started_at,
+        started_at=Coalesce("started_at", Value(started_at), output_field=DateTimeField()),
+        total_deadline_at=Coalesce("total_deadline_at", Value(ends_at), output_field=DateTimeField()),
+        paused_seconds=0,
+        paused_at=None,
+        pause_requested_at=None,
+        expires_at=None,
+    )
+    # Behind the move: who stores what it wrote locks the run before its attempt, too.
+    Attempt.objects.filter(run_id=run_id, number=attempt, started_at=None, run__token=token).update(
+        started_at=started_at, engine_ref=ref[:200], environment=env[:300]
+    )
+    if moved and attempt > 1:
+        finishing.replace_items(run_id=run_id, attempt=attempt)
+    return moved
+
+
+def mark_paused(*, run_id: int, token: int, now: datetime, actor: Actor) -> datetime | None:
+    """It is proven frozen. Since when it counts as paused; None when it does not."""
+    if move(run_id=run_id, to=State.PAUSED, frm=(State.RUNNING,), now=now, actor=actor, token=token, paused_at=now):
+        return now
+    # Perhaps it was committed before, and the answer got lost.
+    return Run.objects.filter(pk=run_id, token=token, state=State.PAUSED).values_list("paused_at", flat=True).first()
+
+
+def mark_resumed(*, run_id: int, token: int, paused_at: datetime, now: datetime, actor: Actor) -> None:
+    """It goes on. The time in between counts for no limit."""
+    rest = max(timedelta(0), now - paused_at)
+    move(
+        run_id=run_id,
+        to=State.RUNNING,
+        frm=(State.PAUSED,),
+        now=now,
+        actor=actor,
+        token=token,
+        paused_at=None,
+        paused_seconds=F("paused_seconds") + rest.total_seconds(),
+        total_deadline_at=F("total_deadline_at") + rest,
+        detail={"paused_seconds": round(rest.total_seconds(), 1)},
     )

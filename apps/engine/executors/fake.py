@@ -42,9 +42,14 @@ class FakeAttempt:
         with (self.spec.run_dir / RECORDS).open("ab") as file:
             file.write(data)
 
-    def exit(self, code: int = 0, *, oom: bool = False) -> None:
+    def exit(self, code: int = 0, *, oom: bool = False, engine_restarted: bool = False) -> None:
         self.observation = replace(
-            self.observation, phase=Phase.EXITED, exit_code=code, oom_killed=oom, finished_at=datetime.now(UTC)
+            self.observation,
+            phase=Phase.EXITED,
+            exit_code=code,
+            oom_killed=oom,
+            finished_at=datetime.now(UTC),
+            engine_restarted=engine_restarted,
         )
 
 
@@ -61,7 +66,7 @@ class FakeExecutor:
         self.failures: dict[str, EngineError] = {}
         self.faults: tuple[str, ...] = ()
         self.state = EngineHealth(ok=True, version="fake", cpus=2, memory_bytes=8 << 30)
-        self._wake: Callable[[], None] | None = None
+        self._wake: Callable[[str], None] | None = None
 
     def fail(self, call: str, error: EngineError | None) -> None:
         """Let the calls of that name raise, until it is called with None."""
@@ -170,16 +175,16 @@ class FakeExecutor:
         self._called("list")
         return [found.handle for found in self.attempts.values() if found.spec.install == install]
 
-    def watch(self, wake: Callable[[], None], stop: Event) -> None:
+    def watch(self, wake: Callable[[str], None], stop: Event) -> None:
         self._wake = wake
-        wake()
+        wake("")
         stop.wait()
         self._wake = None
 
     def ring(self) -> None:
         """Tell the watcher that some attempt has changed."""
         if self._wake is not None:
-            self._wake()
+            self._wake("")
 
     def _called(self, call: str, name: str = "") -> None:
         self.calls.append((call, name))

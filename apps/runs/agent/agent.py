@@ -95,7 +95,7 @@ class Agent:
     def _watch(self) -> float:
         """A hint sooner than the next look; without it ends are seen all the same."""
         try:
-            self.station.executor.watch(self.station.change.set, self.station.stop)
+            self.station.executor.watch(self.station.hint, self.station.stop)
         except EngineError as error:
             logger.info("no hints from the engine: %s", error)
             return WATCH_AGAIN

@@ -14,6 +14,7 @@ from apps.engine.errors import EngineError, EngineUnavailable
 from apps.engine.types import EngineHealth, Handle
 from apps.runs import leases, store
 from apps.runs.agent.config import MEMORY_SHARE, SLOTS_PER_CORE, AgentConfig
+from apps.runs.agent.crash import crash_point
 from apps.runs.agent.followed import Followed
 from apps.runs.agent.loops import Loop
 from apps.runs.agent.station import Station
@@ -183,6 +184,7 @@ class Caretaker:
             )
             if handle is not None:
                 station.executor.remove(handle)
+            crash_point("removed")
         except EngineUnavailable as error:
             logger.info("%s is removed later: %s", followed, error)
             return

@@ -7,8 +7,10 @@ import time
 from concurrent.futures import Executor as Pool
 
 from apps.engine.types import Observation, Phase
-from apps.runs import leases, queue
+from apps.runs import leases, queue, sweeps
 from apps.runs.agent import config, starter
+from apps.runs.agent.crash import crash_point
+from apps.runs.agent.fence import fence_off
 from apps.runs.agent.followed import Followed, load
 from apps.runs.agent.station import Station
 
@@ -25,13 +27,14 @@ class Dispatcher:
 
     def tick(self) -> float:
         station = self.station
-        seen = leases.glance(station.node.pk, station.config.worker)
-        self.refresh(seen.ours)  # first: what is taken below is not in it yet
         now = time.monotonic()
+        seen = leases.glance(station.node.pk, station.config.worker)
+        self.refresh(seen.ours, now)  # first: what is taken below is not in it yet
         if now >= self._adopt_at:
             self.adopt(seen)
             self._adopt_at = now + station.config.adopt_every
-        if seen.waiting and not station.trouble:
+        requeued = sweeps.requeue_due(now=station.now()) if seen.retry_due else 0
+        if (seen.waiting or requeued) and not station.trouble:
             self.claim()
         self.submit()
         return station.config.sweep
@@ -45,10 +48,11 @@ class Dispatcher:
         adopted = leases.adopt(node=station.node, worker=station.config.worker, dead=dead, now=station.now())
         for run in adopted:
             logger.info("adopted run %s attempt %s", run.run_id, run.attempt)
+            crash_point("adopted")
             self.follow(run.run_id, run.token, adopted=True)
 
-    def refresh(self, held: list[leases.Held]) -> None:
-        """Stop requests and lost leases, from the database: hints may have been lost."""
+    def refresh(self, held: list[leases.Held], asked: float) -> None:
+        """What people want of our runs, and lost leases, from the database: hints may have been lost."""
         station = self.station
         ours = {run.run_id: run for run in held}
         for followed in station.roster:
@@ -56,14 +60,20 @@ class Dispatcher:
             if run is None or run.token != followed.token:
                 # A run whose end is being stored this moment is not in the list either: the tail drops that one.
                 if not followed.is_over:
-                    logger.info("%r is not ours any more", followed)
-                    station.roster.drop(followed)
-            elif run.stop_cause and not followed.stop_cause:
-                followed.stop_cause = run.stop_cause
-                station.change.set()
+                    fence_off(station, followed)
+            else:
+                followed.ours_at = asked
+                self._heed(followed, run)
         for run in ours.values():
             # Claimed or adopted by us, but the answer never arrived.
             self.follow(run.run_id, run.token, adopted=True)
+
+    def _heed(self, followed: Followed, run: leases.Held) -> None:
+        """Where two ask for the end at once, the database knows who was first."""
+        wanted = (run.stop_cause or followed.stop_cause, run.kill, run.pause and not run.stop_cause)
+        if wanted != (followed.stop_cause, followed.kill_wanted, followed.pause_wanted):
+            followed.stop_cause, followed.kill_wanted, followed.pause_wanted = wanted
+            self.station.change.set()
 
     def claim(self) -> None:
         station = self.station
@@ -75,12 +85,13 @@ class Dispatcher:
             limit=MOST_AT_ONCE,
         )
         for run in claimed:
+            crash_point("claimed")
             self.follow(run.run_id, run.token, adopted=False)
         if len(claimed) == MOST_AT_ONCE:
             station.work.set()
 
     def follow(self, run_id: int, token: int, *, adopted: bool) -> None:
-        followed = load(run_id, token, adopted=adopted)
+        followed = load(run_id, token, adopted=adopted, now=self.station.now())
         if followed is None:
             return
         self.station.roster.add(followed)

@@ -13,7 +13,8 @@ from apps.runs.models import RunEvent
 from apps.runs.states import State
 
 MOST_CHARS = 2000
-_STOPPED = ("user", "stopped_by_user")
+# Ends that somebody asked for, who said more than the cause.
+_ASKED_FOR = ("stopped_by_user", "replaced", "node_drained")
 
 
 def ending_of(followed: Followed, now: datetime) -> Ending:
@@ -26,12 +27,17 @@ def ending_of(followed: Followed, now: datetime) -> Ending:
     outcome = outcomes.decide(
         observation,
         asked=followed.stop_cause or None,
-        killed_after_grace=followed.killed_at is not None,
+        # Who asked for the kill knows that it was one.
+        killed_after_grace=followed.killed_at is not None and not followed.kill_wanted,
         ok_codes=followed.ok_codes,
         output_full=followed.output_full,
     )
     state, reason = State(outcome.state), outcome.reason or ""
     detail = {**outcome.detail, **_facts(followed, reason)}
+    if reason in ("", "exit_nonzero"):
+        meaning = _meaning(followed, observation.exit_code)
+        if meaning:
+            reason, detail = reason or "exit_meaning", {**detail, "meaning": meaning}
     if followed.unreadable and state is State.SUCCEEDED:
         # Success is earned: what was written has to be stored to its end.
         state, reason, detail = State.FAILED, "storage_error", {**detail, "error": followed.unreadable}
@@ -50,21 +56,29 @@ def _facts(followed: Followed, reason: str) -> dict[str, Any]:
     """What the sentence of the reason needs to be exact."""
     if reason == "oom":
         return {"memory_mb": followed.limits.memory_bytes // MIB}
-    if reason == "run_timeout":
-        return {"seconds": followed.limits.run_seconds}
-    if reason == "start_timeout":
-        return {"seconds": followed.limits.start_seconds}
-    if reason in _STOPPED:
+    limit = followed.limit_of(reason)
+    if limit is not None:
+        return {"seconds": limit}
+    if reason in _ASKED_FOR:
         asked = RunEvent.objects.filter(run_id=followed.run_id, to_state=State.STOPPING).order_by("-pk").first()
         return asked.detail if asked is not None else {}
     return {}
 
 
+def _meaning(followed: Followed, exit_code: int | None) -> dict[str, str] | None:
+    """What the spider's registry entry says of the code, by language."""
+    known = followed.spec.get("exit_codes")
+    entry = known.get(str(exit_code)) if isinstance(known, dict) else None
+    texts = entry.get("meaning") if isinstance(entry, dict) else None
+    return texts if isinstance(texts, dict) else None
+
+
 def _finished_at(followed: Followed, observation: Observation, now: datetime) -> datetime:
-    """The engine's word when it is plausible; never before the start, never in the future."""
+    """The engine's word when it is plausible: its clock may be off."""
     ended = observation.finished_at or now
-    started = followed.started_at or ended
-    return max(started, min(ended, now))
+    if followed.started_at is not None and ended < followed.started_at:
+        ended = now
+    return min(ended, now)
 
 
 def failure(reason: str, error: str, **detail: Any) -> Ending:

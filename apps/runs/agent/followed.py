@@ -11,9 +11,12 @@ from typing import Any
 from apps.engine.levels import Leveler
 from apps.engine.redact import Redactor
 from apps.engine.types import MIB, Handle, Limits, Observation
+from apps.runs.agent.clocks import Clocks, monotonic_of
+from apps.runs.agent.signs import last_sign_of_life
 from apps.runs.ingest import Batch, Ending, Position
 from apps.runs.models import Attempt, Run
-from apps.runs.states import PLACED
+from apps.runs.policies import FailedItems, RetryPolicy
+from apps.runs.states import PLACED, State
 
 
 class SpecBroken(Exception):
@@ -36,9 +39,15 @@ class Followed:
         self.limits = limits or Limits()
         self.limits_broken = limits is None
         self.ok_codes = _ok_codes(self.spec)
+        self.claimed_at: datetime = attempt.claimed_at
         self.started_at: datetime | None = attempt.started_at
+        self.paused_at: datetime | None = run.paused_at
+        self.paused_seconds = run.paused_seconds if attempt.started_at else 0.0
+        self.total_seconds = _total_seconds(self.spec)
         self.claimed = time.monotonic()
         self.stop_cause = run.stop_cause
+        self.kill_wanted = run.kill_requested_at is not None
+        self.pause_wanted = run.pause_requested_at is not None and attempt.started_at is not None
         self.adopted = adopted  # it may exist on the engine already
 
         # Written by the tail.
@@ -49,6 +58,9 @@ class Followed:
         self.output: dict[str, Any] = run.output or {}
         self.rejected = run.items_rejected
         self.position = position_of(run, attempt)
+        # Those of earlier attempts, where the order replaces them: they are numbered but not counted.
+        replaces = RetryPolicy.read(self.spec.get("retry")).items is FailedItems.REPLACE
+        self.items_hidden = self.position.items - attempt.items if replaces else run.items_discarded
         self.in_doubt = False
         self.unreadable = ""
         self.partial = ""
@@ -69,12 +81,23 @@ class Followed:
         self.ready_at = self.claimed  # from here on the start limit counts
         self.told_to_end_at: float | None = None
         self.killed_at: float | None = None
-        self.throttled = False
-        self.deadline: float | None = None
+        self.clocks = Clocks.of(self.limits)
+        self.ours_at = self.claimed  # when the database last said that it is ours
+        self.given_up = False  # we let go of it ourselves
         self._notes: list[tuple[str, int]] = []
 
     def __repr__(self) -> str:
         return f"<run {self.run_id} attempt {self.attempt} token {self.token}>"
+
+    def limit_of(self, cause: str) -> int | None:
+        """The seconds of the time limit that was reached."""
+        limits = self.limits
+        return {
+            "run_timeout": limits.run_seconds,
+            "idle_timeout": limits.idle_seconds,
+            "start_timeout": limits.start_seconds,
+            "total_timeout": self.total_seconds,
+        }.get(cause)
 
     @property
     def is_over(self) -> bool:
@@ -93,13 +116,6 @@ class Followed:
     def forget_notes(self, count: int) -> None:
         del self._notes[:count]
 
-    def set_deadline(self, now: datetime) -> None:
-        """The time limit counts by the monotonic clock: a step of the machine's clock cuts nothing short."""
-        if self.limits.run_seconds is None or self.started_at is None:
-            return
-        used = max(0.0, (now - self.started_at).total_seconds())
-        self.deadline = time.monotonic() + max(0.0, self.limits.run_seconds - used)
-
     def stored(self, batch: Batch) -> None:
         self.position = batch.position
         self.rejected += batch.rejected
@@ -116,17 +132,27 @@ def position_of(run: Run, attempt: Attempt) -> Position:
         attempt.out_cut,
         attempt.records_cut,
         run.lines,
-        run.items,
+        run.items + run.items_discarded,
     )
 
 
-def load(run_id: int, token: int, *, adopted: bool) -> Followed | None:
-    """None when it is not ours any more."""
+def load(run_id: int, token: int, *, adopted: bool, now: datetime) -> Followed | None:
+    """None when it is not ours any more. `now` is the database's time."""
     run = Run.objects.filter(pk=run_id, token=token, state__in=PLACED).first()
     if run is None:
         return None
     attempt = Attempt.objects.filter(run_id=run_id, number=run.attempt).first()
-    return None if attempt is None else Followed(run, attempt, adopted=adopted)
+    if attempt is None:
+        return None
+    followed = Followed(run, attempt, adopted=adopted)
+    clocks = followed.clocks
+    if run.total_deadline_at is not None:
+        clocks.total_end = monotonic_of(run.total_deadline_at, now)
+    if adopted and attempt.started_at is not None and clocks.idle_seconds is not None:
+        clocks.last_sign = monotonic_of(last_sign_of_life(run, attempt, now), now)
+    if run.paused_at is not None and run.state == State.PAUSED:
+        clocks.pause(monotonic_of(run.paused_at, now))
+    return followed
 
 
 def reload_position(followed: Followed) -> bool:
@@ -153,13 +179,30 @@ def _limits(spec: dict[str, Any]) -> Limits | None:
             cpus=float(given["cpus"]),
             run_seconds=int(given["timeout_seconds"]),
             grace_seconds=int(given["grace_seconds"]),
-            start_seconds=int(given.get("start_seconds", plain.start_seconds)),
-            output_bytes=int(given.get("output_bytes", plain.output_bytes)),
+            idle_seconds=_optional(given, "idle_seconds"),
+            start_seconds=_optional(given, "start_seconds") or plain.start_seconds,
+            pause_seconds=_optional(given, "pause_seconds") or plain.pause_seconds,
+            output_bytes=_optional(given, "output_bytes") or plain.output_bytes,
         )
     except (KeyError, TypeError, ValueError):
         return None
 
 
+def _optional(given: dict[str, Any], name: str) -> int | None:
+    return None if given.get(name) is None else int(given[name])
+
+
+def _total_seconds(spec: dict[str, Any]) -> int | None:
+    """Of all its attempts together; an order that cannot be read fails for other reasons."""
+    given = spec.get("limits")
+    total = given.get("total_seconds") if isinstance(given, dict) else None
+    return total if isinstance(total, int) else None
+
+
 def _ok_codes(spec: dict[str, Any]) -> tuple[int, ...]:
-    codes = spec.get("ok_codes", [0])
-    return tuple(code for code in codes if isinstance(code, int)) if isinstance(codes, list) else (0,)
+    """Those of the order, and those that the spider's registry entry counts as a success."""
+    codes, known = spec.get("ok_codes", [0]), spec.get("exit_codes")
+    plain = [code for code in codes if isinstance(code, int)] if isinstance(codes, list) else [0]
+    entries = known.items() if isinstance(known, dict) else ()
+    meant = [int(code) for code, entry in entries if isinstance(entry, dict) and entry.get("success") is True]
+    return (*plain, *meant)

@@ -28,6 +28,7 @@ class Step:
     """`more`: the spools hold more than was read. `level_state` is the leveler's after this step.
 
     `final`: nobody wrote any more when the reading began, so after a final step without `more` everything is read.
+    `alive`: the spider wrote a line, an item or a request; figures alone are sent by programs that hang, too.
     """
 
     batch: Batch
@@ -36,6 +37,7 @@ class Step:
     notes: int
     level_state: int
     final: bool
+    alive: bool = False
 
 
 def read_step(followed: Followed) -> Step:
@@ -61,6 +63,7 @@ def read_step(followed: Followed) -> Step:
         batch.lines += leveler.text_lines(followed.redactor.redact(to_text(out.data)))
     if records.data:
         _Records(followed, batch).take(records.data)
+    alive = bool(len(batch.lines) > len(notes) or batch.items or batch.requests)
     if out.shrunk or records.shrunk:
         batch.damaged = True
         batch.lines.append(("The run's files were cut short from outside: a part is missing here.", Level.WARNING))
@@ -72,7 +75,7 @@ def read_step(followed: Followed) -> Step:
     if not final:
         # An unfinished line is no reason to read again at once.
         more = more and bool(out.data or records.data)
-    return Step(batch, more, partial, len(notes), leveler.state, final)
+    return Step(batch, more, partial, len(notes), leveler.state, final, alive)
 
 
 def blind_step(followed: Followed) -> Step:

@@ -14,7 +14,10 @@ from apps.engine.levels import Level
 from apps.engine.redact import Redactor
 from apps.engine.types import EnvironmentSpec, Handle, Observation, Phase, RunSpec
 from apps.runs import leases
+from apps.runs.agent.clocks import monotonic_of
+from apps.runs.agent.crash import crash_point
 from apps.runs.agent.ending import failure
+from apps.runs.agent.fence import is_still_ours
 from apps.runs.agent.followed import Followed, SpecBroken
 from apps.runs.agent.station import Station
 from apps.spiders import archive, secrets
@@ -94,9 +97,13 @@ def _create(station: Station, followed: Followed, revealed: dict[str, str]) -> H
     order = _run_spec(station, followed, code_dir, environment, revealed)
     with station.engine_places, followed.starting:
         # A build may take minutes, or this process was frozen: whoever adopted the run may have run it to its end.
-        if followed.is_over or not leases.is_ours(followed.run_id, followed.token):
+        followed.ours_at = 0.0
+        if followed.is_over or not is_still_ours(station, followed):
             return None
-        return station.executor.create(order)
+        crash_point("before-create")
+        handle = station.executor.create(order)
+        crash_point("created")
+        return handle
 
 
 def _set_going(station: Station, followed: Followed, handle: Handle) -> None:
@@ -105,8 +112,12 @@ def _set_going(station: Station, followed: Followed, handle: Handle) -> None:
             return
         followed.handle = handle
         seen = station.executor.inspect(handle) if followed.adopted else Observation(Phase.CREATED)
+        if seen.phase is Phase.CREATED and not is_still_ours(station, followed):
+            return
         if seen.phase is Phase.CREATED and not followed.stop_cause:
+            crash_point("before-start")
             station.executor.start(handle)
+            crash_point("started")
         elif seen.phase is Phase.CREATED:
             # Stopped before its first instruction: there is nothing to wait for.
             station.executor.remove(handle)
@@ -121,12 +132,14 @@ def mark_running(station: Station, followed: Followed, seen: Observation) -> Non
     if followed.handle is None:
         return
     now = station.now()
+    clocks = followed.clocks
     if followed.started_at is not None:
-        if followed.deadline is None:
+        if clocks.run_end is None:
             # Adopted: its time limit goes on counting from the start it had under another worker.
-            followed.set_deadline(now)
+            clocks.begin(monotonic_of(followed.started_at, now), paused_seconds=followed.paused_seconds)
         return
-    started_at = min(now, seen.started_at or now)
+    # The engine's clock may be off too: by ours it has started between the claim and now.
+    started_at = min(now, max(seen.started_at or now, followed.claimed_at))
     leases.mark_running(
         run_id=followed.run_id,
         attempt=followed.attempt,
@@ -136,9 +149,14 @@ def mark_running(station: Station, followed: Followed, seen: Observation) -> Non
         actor=station.actor,
         ref=followed.handle.ref,
         env=followed.environment,
+        total_seconds=followed.total_seconds,
     )
+    crash_point("marked-running")
     followed.started_at = started_at
-    followed.set_deadline(now)
+    started = monotonic_of(started_at, now)
+    clocks.begin(started)
+    if clocks.total_end is None and followed.total_seconds is not None:
+        clocks.total_end = started + followed.total_seconds
 
 
 def lay_out_code(home: Path, spec: dict[str, object]) -> Path:
@@ -206,6 +224,7 @@ def _give_back(station: Station, followed: Followed, sentence: str) -> None:
         followed.adopted, followed.handle = True, None
     if followed.adopted or followed.handle is not None or followed.is_over or followed.stop_cause:
         return
+    followed.given_up = True
     try:
         leases.give_back(
             run_id=followed.run_id,
@@ -217,6 +236,7 @@ def _give_back(station: Station, followed: Followed, sentence: str) -> None:
         )
     except Error as error:
         logger.warning("%r could not be given back: %s", followed, error)
+        followed.given_up = False
         connection.close()
     else:
         station.roster.drop(followed)

@@ -18,6 +18,8 @@ from apps.runs.models import Node
 
 # Who has heard nothing from the database for this long does nothing to a container: it may be somebody else's by now.
 ACT_WITHIN = 45.0
+# A lease lives for four of these: after less than that nobody can have taken a run.
+ASK_AFTER = 5.0
 NOTHING_TO_FOLLOW = 20.0  # whoever adds a run wakes those who wait this long
 
 
@@ -32,11 +34,13 @@ class Roster:
         with self._lock:
             self._runs[followed.run_id] = followed
 
-    def drop(self, followed: Followed) -> None:
-        """Only this very one: the run may have come back with a new token."""
+    def drop(self, followed: Followed) -> bool:
+        """Only this very one: the run may have come back with a new token. False when it was not there any more."""
         with self._lock:
-            if self._runs.get(followed.run_id) is followed:
+            there = self._runs.get(followed.run_id) is followed
+            if there:
                 del self._runs[followed.run_id]
+            return there
 
     def get(self, run_id: int) -> Followed | None:
         return self._runs.get(run_id)
@@ -47,6 +51,23 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self._runs)
+
+
+class Hints:
+    """Names of attempts that may be over, as the engine's events say them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._names: set[str] = set()
+
+    def add(self, name: str) -> None:
+        with self._lock:
+            self._names.add(name)
+
+    def take(self) -> set[str]:
+        with self._lock:
+            names, self._names = self._names, set()
+        return names
 
 
 @dataclass
@@ -68,6 +89,7 @@ class Station:
     engine_places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(4))
     skew: timedelta = timedelta(0)
     heard_at: float = field(default_factory=time.monotonic)
+    hints: Hints = field(default_factory=Hints)
 
     @property
     def actor(self) -> Actor:
@@ -81,6 +103,11 @@ class Station:
         """There is a run to follow, or one has begun."""
         for event in (self.data, self.change, self.fresh):
             event.set()
+
+    def hint(self, name: str) -> None:
+        """Some attempt has changed: that of the name, or any when it is empty."""
+        self.hints.add(name)
+        self.change.set()
 
     def wake_all(self) -> None:
         self.wake_followers()

@@ -10,7 +10,9 @@ from django.db import Error
 
 from apps.engine import spool
 from apps.runs import live
+from apps.runs.agent.crash import crash_point
 from apps.runs.agent.ending import ending_of
+from apps.runs.agent.fence import fence_off
 from apps.runs.agent.followed import Followed, reload_position
 from apps.runs.agent.reading import Step, blind_step, read_step
 from apps.runs.agent.station import NOTHING_TO_FOLLOW, Station
@@ -62,9 +64,11 @@ class Tail:
         for followed in self.station.roster:
             if followed.in_doubt and not reload_position(followed):
                 # Its end may have been stored by the very transaction whose answer was lost: then it is cleared away.
-                self.station.roster.drop(followed)
                 if followed.is_over:
+                    self.station.roster.drop(followed)
                     self.ended(followed)
+                else:
+                    fence_off(self.station, followed)
 
     def _read(self) -> tuple[list[tuple[Followed, Step]], bool]:
         runs = list(self.station.roster)
@@ -78,6 +82,7 @@ class Tail:
                 break
             step = self._step(followed)
             batch = step.batch
+            self._listen(followed, step)
             # Not `followed.is_over`: it may have ended since the files were read, and have written before that.
             if step.final and not step.more:
                 batch.ending = ending_of(followed, self.station.now())
@@ -89,6 +94,14 @@ class Tail:
                 followed.partial = step.partial
                 live.publish_partial(followed.run_id, step.partial)
         return steps, more
+
+    @staticmethod
+    def _listen(followed: Followed, step: Step) -> None:
+        """A beginning of a line is a sign of life as well."""
+        clocks = followed.clocks
+        if step.alive or step.partial != followed.partial:
+            clocks.heard(time.monotonic())
+        clocks.caught_up = clocks.caught_up or not step.more
 
     def _step(self, followed: Followed) -> Step:
         """One run whose files cannot be read must not keep the others from being stored."""
@@ -104,18 +117,22 @@ class Tail:
 
     def _store(self, steps: list[tuple[Followed, Step]]) -> None:
         batches = [step.batch for _followed, step in steps]
+        if batches:
+            crash_point("before-store")
         kept = {id(batch) for batch in store_batches(batches, now=self.station.now(), actor=self.station.actor)}
+        if batches:
+            crash_point("stored")
         live.publish_many([(batch.run_id, batch.rows) for batch in batches if id(batch) in kept])
         for followed, step in steps:
             if id(step.batch) not in kept:
-                logger.info("%r is not ours any more", followed)
-                self.station.roster.drop(followed)
+                fence_off(self.station, followed)
                 continue
             followed.stored(step.batch)
             followed.leveler.state = step.level_state
             followed.forget_notes(step.notes)
             self._publish(followed, step)
             if step.batch.ending is not None:
+                crash_point("end-stored")
                 self.station.roster.drop(followed)
                 self.ended(followed)
             else:
@@ -129,7 +146,7 @@ class Tail:
         if step.batch.ending is None and now - followed.told_at >= TELL_EVERY:
             followed.told_at = now
             at = followed.position
-            told: dict[str, object] = {"lines": at.lines, "items": at.items}
+            told: dict[str, object] = {"lines": at.lines, "items": at.items - followed.items_hidden}
             if step.batch.progress is not None:
                 told["progress"] = step.batch.progress
             live.publish_state(followed.run_id, told)

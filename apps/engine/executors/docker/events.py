@@ -19,13 +19,13 @@ from apps.engine.settings import EngineSettings
 
 logger = logging.getLogger(__name__)
 
-_KINDS = ["start", "die", "oom", "pause", "unpause", "kill", "destroy"]
+_KINDS = ["die", "destroy"]
 _FIRST_DELAY_SECONDS = 0.2
 _LONGEST_DELAY_SECONDS = 5.0
 _STREAM_ERRORS = (EngineError, requests.RequestException, urllib3.exceptions.HTTPError, DockerException, OSError)
 
 
-def watch_events(settings: EngineSettings, wake: Callable[[], None], stop: Event) -> None:
+def watch_events(settings: EngineSettings, wake: Callable[[str], None], stop: Event) -> None:
     """Block until `stop`, connecting again whenever the stream ends."""
     follower = _Follower(settings, wake, stop)
     closer = Thread(target=follower.close_at_stop, name="claw-events-closer", daemon=True)
@@ -45,7 +45,7 @@ def watch_events(settings: EngineSettings, wake: Callable[[], None], stop: Event
 
 
 class _Follower:
-    def __init__(self, settings: EngineSettings, wake: Callable[[], None], stop: Event) -> None:
+    def __init__(self, settings: EngineSettings, wake: Callable[[str], None], stop: Event) -> None:
         self._settings, self._wake, self._stop = settings, wake, stop
         self._stream: Any = None
 
@@ -56,12 +56,12 @@ class _Follower:
         try:
             filters = {"type": "container", "event": _KINDS, "label": [f"{LABEL_INSTALL}={self._settings.install}"]}
             self._stream = api.events(decode=True, filters=filters)
-            self._wake()
+            self._wake("")
             if self._stop.is_set():
                 return heard
-            for _ in self._stream:
+            for event in self._stream:
                 heard = True
-                self._wake()
+                self._wake(str(event.get("Actor", {}).get("Attributes", {}).get("name", "")))
         finally:
             api.close()
         return heard

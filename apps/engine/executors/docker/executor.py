@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -17,8 +17,10 @@ from apps.engine.docker_api import CONFLICT, connect, create_container, image_de
 from apps.engine.errors import CreateFailed, EngineUnavailable, ImageMissing
 from apps.engine.executors.docker import profile
 from apps.engine.executors.docker.events import watch_events
+from apps.engine.executors.docker.instants import instant
 from apps.engine.executors.docker.network import RunNetwork
 from apps.engine.executors.docker.probe import run_probe
+from apps.engine.executors.docker.restart import ended_by_restart
 from apps.engine.executors.docker.status import HealthCheck
 from apps.engine.executors.docker.usage import Groups, find_groups, read_groups, read_stats
 from apps.engine.executors.layout import remove_secrets, run_ids, write_secrets
@@ -165,14 +167,15 @@ class DockerExecutor:
         state = details["State"]
         phase = _PHASES.get(state["Status"], Phase.RUNNING)
         over = phase is Phase.EXITED
-        return Observation(
+        seen = Observation(
             phase,
             exit_code=int(state["ExitCode"]) if over else None,
             oom_killed=bool(state.get("OOMKilled")),
-            started_at=_instant(state.get("StartedAt")),
-            finished_at=_instant(state.get("FinishedAt")) if over else None,
+            started_at=instant(state.get("StartedAt")),
+            finished_at=instant(state.get("FinishedAt")) if over else None,
             error=str(state.get("Error") or ""),
         )
+        return replace(seen, engine_restarted=True) if ended_by_restart(self._api, seen) else seen
 
     def _details(self, ref: str) -> dict[str, Any] | None:
         with translated():
@@ -256,7 +259,7 @@ class DockerExecutor:
                 handles.append(self._handle(name, int(run), int(attempt), str(row["Id"]), run_dir))
         return handles
 
-    def watch(self, wake: Callable[[], None], stop: Event) -> None:
+    def watch(self, wake: Callable[[str], None], stop: Event) -> None:
         watch_events(self._settings, wake, stop)
 
     def _harness_dir(self) -> Path:
@@ -273,11 +276,3 @@ class DockerExecutor:
                 raise ImageMissing(f"The image {image} is not there.")
             self._volumes[image] = tuple(details["Config"].get("Volumes") or ())
         return self._volumes[image]
-
-
-def _instant(text: str | None) -> datetime | None:
-    """Docker writes nanoseconds, and the year 1 for "never"."""
-    if not text or text.startswith("0001"):
-        return None
-    head, _, fraction = text.removesuffix("Z").partition(".")
-    return datetime.fromisoformat(f"{head}.{fraction[:6]:0<6}+00:00" if fraction else f"{head}+00:00")

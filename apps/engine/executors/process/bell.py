@@ -18,7 +18,7 @@ _LOOK_SECONDS = 0.5
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def listen(folder: Path, wake: Callable[[], None], stop: Event) -> None:
+def listen(folder: Path, wake: Callable[[str], None], stop: Event) -> None:
     """Block until `stop`."""
     descriptor: int = _libc.inotify_init1(_CLOEXEC_NONBLOCK)
     if descriptor < 0:
@@ -26,11 +26,11 @@ def listen(folder: Path, wake: Callable[[], None], stop: Event) -> None:
     try:
         if _libc.inotify_add_watch(descriptor, os.fsencode(folder), _IN_CLOSE_WRITE) < 0:
             raise EngineUnavailable(f"The folder {folder} cannot be watched.")
-        wake()  # something may have happened while nobody listened
+        wake("")  # something may have happened while nobody listened
         while not stop.is_set():
             ready, _, _ = select.select([descriptor], [], [], _LOOK_SECONDS)
             if ready:
                 os.read(descriptor, 65536)
-                wake()
+                wake("")
     finally:
         os.close(descriptor)

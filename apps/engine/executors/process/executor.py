@@ -265,7 +265,7 @@ class ProcessExecutor:
                 handles.append(self._handle(order["name"], int(order["run_id"]), int(order["attempt"]), run_dir))
         return handles
 
-    def watch(self, wake: Callable[[], None], stop: Event) -> None:
+    def watch(self, wake: Callable[[str], None], stop: Event) -> None:
         self._bells.mkdir(parents=True, exist_ok=True)
         bell.listen(self._bells, wake, stop)
 

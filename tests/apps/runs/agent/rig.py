@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor as Pool
 from concurrent.futures import Future
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from apps.runs import services, store
 from apps.runs.agent.agent import Agent
 from apps.runs.agent.config import AgentConfig
 from apps.runs.models import Item, LogChunk, Run
+from apps.runs.policies import RetryPolicy
 from apps.runs.states import Trigger
 from tests.factories import SpiderFactory
 
@@ -49,6 +50,7 @@ class Rig:
     def __init__(self, home: Path, executor: FakeExecutor | None = None, worker: str = "w1", **config: Any) -> None:
         self.home = home
         self.executor = executor or FakeExecutor()
+        config = {"observe_every": 0.0, **config}  # each step looks at all runs
         self.config = AgentConfig(home=home, install="test", node="node-a", worker=worker, **config)
         self.agent = Agent(self.config, self.executor)
         self.pool = AtOnce()
@@ -66,6 +68,7 @@ class Rig:
         assert version is not None
         (self.home / "code" / version.code_id).mkdir(parents=True, exist_ok=True)
         known: dict[str, Any] = {"version": version, "trigger": Trigger.MANUAL, "project": spider.project}
+        known["retry"] = RetryPolicy(infrastructure=0)  # one attempt has one end
         return services.RunOrder(**{**known, **given})
 
     def request(self, **given: Any) -> Run:
@@ -91,6 +94,16 @@ class Rig:
     def turn(self) -> None:
         self.agent.dispatcher.tick()
         self.finish()
+
+
+def orphan(run: Run) -> None:
+    """Its worker has not been heard of for longer than a lease."""
+    Run.objects.filter(pk=run.pk).update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+
+
+def ended(run: Run) -> tuple[str, str]:
+    run.refresh_from_db()
+    return run.state, run.reason
 
 
 def lines(run: Run) -> list[str]:

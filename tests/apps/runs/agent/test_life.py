@@ -149,7 +149,7 @@ def test_the_time_limit_ends_a_run_with_its_words(rig: Rig) -> None:
     run, attempt = rig.running(timeout_seconds=600)
     followed = rig.station.roster.get(run.pk)
     assert followed is not None
-    followed.deadline = 0.0
+    followed.clocks.run_end = 0.0
     rig.turn()
     assert attempt.asked == ["terminate"]
     rig.turn()
