@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.utils.translation import gettext_lazy as _
 
 from apps.core.durations import format_duration, format_megabytes, parse_duration, parse_megabytes
 from apps.core.errors import Invalid
@@ -37,8 +39,34 @@ class _SpelledField(forms.IntegerField):
         return {}
 
 
+class _SpelledBound:
+    """Names the bound of a span in words."""
+
+    def __call__(self, value: int) -> None:
+        try:
+            super().__call__(value)  # type: ignore[misc]  # of the validator it is mixed into
+        except forms.ValidationError as error:
+            error.params["span"] = format_duration(error.params["limit_value"])  # type: ignore[index]
+            raise
+
+
+class _AtLeast(_SpelledBound, MinValueValidator):
+    message = _("This is at least %(span)s.")
+
+
+class _AtMost(_SpelledBound, MaxValueValidator):
+    message = _("This is at most %(span)s.")
+
+
 class DurationField(_SpelledField):
     """Seconds."""
+
+    def __init__(self, *, min_value: int | None = None, max_value: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if min_value is not None:
+            self.validators.append(_AtLeast(min_value))
+        if max_value is not None:
+            self.validators.append(_AtMost(max_value))
 
     def parse(self, text: str) -> int:
         return parse_duration(text)

@@ -97,10 +97,13 @@ class JobAdmin(AnchorAdmin):
         if request.method == "POST":
             return JobPageForm(
                 SchemaForm(schema, data=request.POST, secrets_set=secrets),
-                JobForm(request.POST, spider=spider, job=job),
+                JobForm(request.POST, spider=spider, job=job, by=cast(User, request.user)),
             )
         initial = job.parameters if job else None
-        return JobPageForm(SchemaForm(schema, initial=initial, secrets_set=secrets), JobForm(spider=spider, job=job))
+        return JobPageForm(
+            SchemaForm(schema, initial=initial, secrets_set=secrets),
+            JobForm(spider=spider, job=job, by=cast(User, request.user)),
+        )
 
     def _saved(self, request: HttpRequest, page: JobPageForm, spider: Spider | None, job: Job | None) -> Job | None:
         try:

@@ -133,7 +133,9 @@ class JobSerializer(Strict):
         child=serializers.CharField(), required=False, help_text="Names of pools whose limits its runs share."
     )
     selector = serializers.DictField(
-        child=serializers.CharField(allow_blank=True), required=False, help_text="Labels that its node must have."
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="Labels that its node must have.",
     )
     repair_job = serializers.IntegerField(
         source="repair_job_id", required=False, allow_null=True, help_text="The id of a job run when all has failed."

@@ -51,7 +51,10 @@ def create(request: HttpRequest) -> HttpResponse:
     spider = _chosen(spiders, asked.get("spider", ""))
     page = None
     if spider and request.method == "POST" and "choose" not in request.POST:
-        page = JobPageForm(SchemaForm(schema_of(spider), data=request.POST), JobForm(request.POST, spider=spider))
+        page = JobPageForm(
+            SchemaForm(schema_of(spider), data=request.POST),
+            JobForm(request.POST, spider=spider, by=cast(User, request.user)),
+        )
         if page.is_valid():
             answer = _saved(request, page, spider=spider)
             if answer:
@@ -70,10 +73,14 @@ def _fresh(request: HttpRequest, spiders: list[Spider], spider: Spider) -> JobPa
         initial = _kept_parameters(request.POST, before, spider)
         return JobPageForm(
             SchemaForm(schema, initial=initial),
-            JobForm(spider=spider, initial=_kept_fields(request.POST, before, spider)),
+            JobForm(
+                spider=spider,
+                initial=_kept_fields(request.POST, before, spider),
+                by=cast(User, request.user),
+            ),
         )
     initial = prefilled(request.GET, schema)
-    return JobPageForm(SchemaForm(schema, initial=initial), JobForm(spider=spider))
+    return JobPageForm(SchemaForm(schema, initial=initial), JobForm(spider=spider, by=cast(User, request.user)))
 
 
 def _kept_parameters(data: QueryDict, before: Spider, spider: Spider) -> dict[str, Any]:
@@ -127,7 +134,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         page = JobPageForm(
             SchemaForm(schema, data=request.POST, secrets_set=job.secrets),
-            JobForm(request.POST, spider=job.spider, job=job),
+            JobForm(request.POST, spider=job.spider, job=job, by=cast(User, request.user)),
         )
         if page.is_valid():
             answer = _saved(request, page, job=job)
@@ -135,7 +142,8 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
                 return answer
     else:
         page = JobPageForm(
-            SchemaForm(schema, initial=job.parameters, secrets_set=job.secrets), JobForm(spider=job.spider, job=job)
+            SchemaForm(schema, initial=job.parameters, secrets_set=job.secrets),
+            JobForm(spider=job.spider, job=job, by=cast(User, request.user)),
         )
     context = {**_form_context(request, job.spider, page), "job": job, "can_run": can(request.user, "run", job)}
     return render(request, "jobs/form.html", context, status=422 if page.wrong else 200)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.forms import BoundField
+
 from apps.accounts.models import User
 from apps.core.errors import PanelError
 from apps.core.schema_forms import SchemaForm
 from apps.jobs import services
-from apps.jobs.forms import JobForm
+from apps.jobs.forms.job_form import BASICS, JobForm
+from apps.jobs.forms.policy_form import RETRY
 from apps.jobs.models import Job
 from apps.spiders.models import Spider
 
@@ -44,17 +47,29 @@ class JobPageForm:
         """Put each sentence of a refusal at its field."""
         self.refused.append(error.message)
         for name, sentences in error.fields.items():
+            # The services call it retry.attempts, a box of the form retry_attempts.
+            box = name.replace("retry.", RETRY, 1)
             for sentence in sentences:
-                if self.job is not None and name in self.job.fields:
-                    self.job.add_error(name, sentence)
-                    self.job.fields[name].widget.attrs["class"] += " is-invalid"
+                if self.job is not None and box in self.job.fields:
+                    self.job.add_error(box, sentence)
+                    self.job.mark_wrong(box)
                 else:
                     path = name.removeprefix("parameters.")
                     self.parameters.errors.setdefault(path, []).append(sentence)
 
     @property
     def wrong_limits(self) -> bool:
-        return self.job is not None and any(name not in ("name", "version") for name in self.job.errors)
+        """Whether something in the section of limits is."""
+        return self.job is not None and any(name in self.job.errors for name in BASICS if name != "name")
+
+    @property
+    def basics(self) -> list[BoundField]:
+        """Boxes of the section of limits."""
+        return [self.job[name] for name in BASICS if name != "name"] if self.job is not None else []
+
+    @property
+    def wrong_sections(self) -> list[str]:
+        return self.job.open_sections() if self.job is not None else []
 
     @property
     def wrong(self) -> bool:

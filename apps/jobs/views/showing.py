@@ -11,8 +11,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from apps.accounts.rights import actions_on
+from apps.accounts.rights import actions_on, can
+from apps.core.durations import format_duration
 from apps.jobs import selectors
+from apps.jobs.tables import policy_rows
 from apps.runs.models import Run
 from apps.runs.views.listing import rows_of
 from apps.spiders.tables import value_rows
@@ -68,7 +70,7 @@ def bars_of(runs: list[Run]) -> list[Bar]:
 @require_safe
 @never_cache
 def job_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    job = get_object_or_404(selectors.visible_jobs(request.user), pk=pk)
+    job = get_object_or_404(selectors.visible_jobs(request.user).select_related("repair_job"), pk=pk)
     runs = selectors.last_runs(job)
     version = selectors.version_of(job)
     bars = bars_of(runs)
@@ -81,6 +83,10 @@ def job_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "rows": rows_of(request.user, runs),
         "newest": max((run.pk for run in runs), default=0),
         "parameters": value_rows(version.parameter_schema if version else {}, job.parameters, job.secrets),
+        "policies": policy_rows(
+            job, may_see_repair=job.repair_job is not None and can(request.user, "view", job.repair_job)
+        ),
+        "time_limit": format_duration(job.timeout_seconds),
         "environment": sorted(job.env.items()),
     }
     return render(request, "jobs/detail.html", context)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import ANY
 from urllib.parse import quote
 
 import pytest
 
 from apps.accounts.rights import grant
 from apps.jobs.models import Job
-from apps.runs.models import Run
+from apps.runs.models import Pool, Run
+from apps.runs.policies import RetryPolicy
 from apps.spiders.models import Secret
-from tests.factories import JobFactory, RunFactory, SpiderFactory, UserFactory
+from tests.apps.jobs.nonsense import NONSENSE
+from tests.factories import JobFactory, NodeFactory, RunFactory, SpiderFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -198,6 +201,51 @@ def test_who_sees_a_job_needs_more_to_change_or_run_it(api, job):
     grant(person, "view", job.spider)
     made = api.post("/api/v1/jobs/", {"name": "n", "spider": job.spider.name})
     assert made.status_code == 403
+
+
+# JSON has no word for what is not a number.
+@pytest.mark.parametrize("case", [case for case in NONSENSE if "nan" not in str(case.changes)])
+def test_nonsense_in_a_policy_is_refused_at_its_field(api, job, case):
+    answer = api.patch(f"/api/v1/jobs/{job.pk}/", case.body)
+    assert (answer.status_code, answer.data["code"]) == (400, "invalid"), answer.data
+    fields = set(answer.data["fields"])
+    # A value of a list may be blamed by its place in it.
+    assert any(field == case.api_field or field.startswith(f"{case.api_field}.") for field in fields), fields
+    assert len(fields) == 1
+
+
+def test_policies_go_in_with_spans_as_people_write_them_and_come_out_whole(api, job):
+    Pool.objects.create(name="shop.example", limit=3)
+    NodeFactory(labels={"zone": "eu"})
+    repair = JobFactory(spider=job.spider)
+    body = {
+        "limits": {"timeout_seconds": "1h30m", "idle_seconds": "10m", "total_seconds": "1d", "queue_seconds": None},
+        "overlap": "queue",
+        "overlap_max": 5,
+        "retry": {"attempts": 3, "backoff": "list", "delays": ["30s", 300, "1h"], "never_codes": [2]},
+        "on_node_lost": "wait",
+        "pools": ["shop.example"],
+        "selector": {"zone": "eu"},
+        "repair_job": repair.pk,
+    }
+    answer = api.patch(f"/api/v1/jobs/{job.pk}/", body)
+    assert answer.status_code == 200, answer.data
+    shown = answer.data
+    limits = {name: shown["limits"][name] for name in ("timeout_seconds", "idle_seconds", "total_seconds")}
+    assert limits == {"timeout_seconds": 5400, "idle_seconds": 600, "total_seconds": 86400}
+    assert (shown["limits"]["queue_seconds"], shown["limits"]["start_seconds"]) == (None, None)
+    assert shown["retry"] == RetryPolicy(attempts=3, backoff="list", delays=(30, 300, 3600), never_codes=(2,)).as_spec()
+    for name in ("overlap", "overlap_max", "on_node_lost", "pools", "selector", "repair_job"):
+        assert shown[name] == body[name]
+    assert api.put(f"/api/v1/jobs/{job.pk}/", shown).data == {**shown, "updated_at": ANY}
+    assert api.patch(f"/api/v1/jobs/{job.pk}/", {"pools": [], "repair_job": None}).data["pools"] == []
+
+
+def test_a_second_launch_of_an_active_job_is_answered_as_skipped(api, job):
+    first = api.post(f"/api/v1/jobs/{job.pk}/run/")
+    second = api.post(f"/api/v1/jobs/{job.pk}/run/")
+    assert (second.status_code, second.data["state"], second.data["reason"]) == (201, "skipped", "overlap_skip")
+    assert str(first.data["id"]) in second.data["message"]
 
 
 NAMES = (Path(__file__).parents[2] / "cases/lists/names_hostile.txt").read_text().splitlines()

@@ -39,7 +39,7 @@ def limit(name: str, value: Any, typed: str | None = None) -> Nonsense:
 
 
 def retry(name: str, value: Any, typed: str | list[str] | None = None, **more: Any) -> Nonsense:
-    typed_more = {f"retry_{other}": str(given) for other, given in more.items()}
+    typed_more = {f"retry_{other}": str(given).strip("[]") for other, given in more.items()}
     form = None if typed is None else {f"retry_{name}": typed, **typed_more}
     return Nonsense({"retry": {name: value, **more}}, f"retry.{name}", form)
 
@@ -62,7 +62,7 @@ NONSENSE = [
     limit("total_seconds", "91d"),
     limit("queue_seconds", "-1h"),
     limit("pause_seconds", 0),
-    limit("pause_seconds", 10**30),
+    limit("pause_seconds", 10**15),
     Nonsense(TOO_SHORT, "total_seconds", TOO_SHORT),
     Nonsense({"timeout_seconds": None}, "timeout_seconds", {"timeout_seconds": ""}),
     Nonsense({"overlap": "sometimes"}, "overlap", {"overlap": "sometimes"}),

@@ -1,25 +1,26 @@
-"""The part of a job's form that is the same for every spider, and parameters read from an address."""
+"""The part of a job's form that is the same for every spider."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from typing import Any, cast
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import prefetch_related_objects
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.accounts.models import User
 from apps.core.form_fields import DurationField, MegabytesField
+from apps.jobs.forms.listed_fields import PairsField
+from apps.jobs.forms.policy_form import MARK, PolicyForm, policy_values
 from apps.jobs.models import Job
 from apps.spiders.models import Spider, Version
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NUMBERS = ("memory_mb", "cpus", "timeout_seconds", "grace_seconds", "priority")
-PREFILL = "param."
+BASICS = ("name", "version", *NUMBERS, "env")
 
 
 def _number(name: str, kind: type[forms.Field] = forms.IntegerField, *, label: Any = "", help_text: Any) -> forms.Field:
@@ -47,8 +48,8 @@ def _number(name: str, kind: type[forms.Field] = forms.IntegerField, *, label: A
     )
 
 
-class JobForm(forms.Form):
-    """Name, version, limits and environment variables of a job of `spider`."""
+class JobForm(PolicyForm):
+    """Name, version, limits, environment variables and policies of a job of `spider`."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -82,90 +83,67 @@ class JobForm(forms.Form):
         help_text=gettext_lazy("Time to end by itself before it is killed, such as 10 s."),
     )
     priority = _number("priority", help_text=gettext_lazy("1 is the most urgent, 9 the least."))
-    env = forms.CharField(
+    env = PairsField(
         label=gettext_lazy("Environment variables"),
-        required=False,
-        strip=False,
+        name=ENV_NAME,
         help_text=gettext_lazy("One NAME=value a line. For passwords use a secret parameter: these can be read here."),
         widget=forms.Textarea(attrs={"class": "form-control claw-mono", "rows": 3, "spellcheck": "false"}),
     )
 
-    def __init__(self, data: QueryDict | None = None, *, spider: Spider, job: Job | None = None, **kwargs: Any) -> None:
+    field_order = (*BASICS, *PolicyForm.fails, *PolicyForm.bounds, *PolicyForm.places)
+
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        *,
+        spider: Spider,
+        job: Job | None = None,
+        by: User | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """`by` is who fills it in: what may be chosen depends on it."""
+        if job is not None:
+            prefetch_related_objects([job], "pools")
         kwargs.setdefault("initial", job_values(job) if job else default_values(spider))
         super().__init__(data, **kwargs)
         versions = spider.versions.only("name", "digest", "spider_id").order_by("-created_at", "-pk")
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]  # of ModelChoiceField
+        self.prepare_policies(data, spider, job, by)
         for name in self.errors if self.is_bound else ():
             if name in self.fields:
-                self.fields[name].widget.attrs["class"] += " is-invalid"
-                self.fields[name].widget.attrs["aria-invalid"] = "true"
+                self.mark_wrong(name)
 
-    def clean_env(self) -> dict[str, str]:
-        variables: dict[str, str] = {}
-        for number, line in enumerate(self.cleaned_data["env"].splitlines(), 1):
-            if not line.strip():
-                continue
-            name, equals, value = line.partition("=")
-            name = name.strip()
-            if not equals or not ENV_NAME.fullmatch(name):
-                raise forms.ValidationError(_("Line %(line)d is not NAME=value.") % {"line": number})
-            if name in variables:
-                raise forms.ValidationError(_("%(name)s is there twice.") % {"name": name})
-            variables[name] = value
-        return variables
+    def mark_wrong(self, name: str) -> None:
+        attributes = self.fields[name].widget.attrs
+        attributes["class"] = f"{attributes.get('class', '')} is-invalid"
+        attributes["aria-invalid"] = "true"
 
     @property
     def changes(self) -> dict[str, Any]:
         """Keywords for `services.create_job` and `update_job`, parameters apart."""
-        return {name: self.cleaned_data[name] for name in self.fields}
+        return {**{name: self.cleaned_data[name] for name in BASICS}, **self.policy_changes}
 
 
 def job_values(job: Job) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(job, name) for name in ("name", *NUMBERS)}
-    return {**values, "version": job.version_id, "env": "\n".join(f"{name}={value}" for name, value in job.env.items())}
+    return {**values, "version": job.version_id, "env": job.env, **policy_values(job)}
 
 
 def default_values(spider: Spider) -> dict[str, Any]:
     """What a new job of the spider starts with: the version's limits before the model's."""
     values: dict[str, Any] = {name: Job._meta.get_field(name).default for name in NUMBERS}  # type: ignore[union-attr]
     limits = spider.current_version.default_limits if spider.current_version else {}
-    return {"name": spider.title, **values, **{name: limits[name] for name in NUMBERS if name in limits}}
+    values |= {name: limits[name] for name in NUMBERS if name in limits}
+    return {"name": spider.title, **values, **policy_values(None)}
 
 
 def changed_values(data: QueryDict, spider: Spider) -> dict[str, Any]:
     """What somebody typed over the values a new job of the spider starts with."""
-    fields = JobForm.base_fields
-    return {
-        name: data[name]
-        for name, value in default_values(spider).items()
-        if name in data and fields[name].has_changed(value, data[name])
-    }
-
-
-def prefilled(query: QueryDict, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters from `?param.name=value`: texts as they are, several or comma-parted for a list, the rest as JSON."""
-    properties = schema.get("properties")
-    rules: dict[str, Any] = properties if isinstance(properties, dict) else {}
-    values: dict[str, Any] = {}
-    for key in query:
-        name = key.removeprefix(PREFILL)
-        rule = rules.get(name)
-        if not key.startswith(PREFILL) or not isinstance(rule, dict) or rule.get("writeOnly"):
-            continue
-        given = query.getlist(key)
-        if rule.get("type") == "array":
-            parts = given if len(given) > 1 else given[0].split(",")
-            values[name] = [_typed(part.strip(), rule.get("items") or {}) for part in parts if part.strip()]
-        else:
-            values[name] = _typed(given[-1], rule)
-    return values
-
-
-def _typed(text: str, rule: Any) -> Any:
-    """A text that is no JSON stays one: the form shows it and says what is wrong."""
-    if not isinstance(rule, dict) or rule.get("type") == "string":
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    fields: dict[str, forms.Field] = JobForm.base_fields
+    changed: dict[str, Any] = {}
+    for name, value in default_values(spider).items():
+        typed = fields[name].widget.value_from_datadict(data, {}, name)
+        several = isinstance(fields[name].widget, forms.CheckboxSelectMultiple)
+        if (name in data or (several and MARK in data)) and fields[name].has_changed(value, typed):
+            changed[name] = typed
+    return changed
