@@ -143,11 +143,10 @@ def _exhausted(detail: Mapping[str, Any]) -> str:
         return _("It is not tried again: the time limit for all its attempts leaves no time for it.")
     failures, allowed = detail.get("failures", 0), detail.get("attempts", 0)
     if detail.get("infrastructure"):
-        return ngettext(
-            "It is not tried again: the infrastructure has failed %(n)d times, %(most)d time is made up for.",
-            "It is not tried again: the infrastructure has failed %(n)d times, %(most)d times are made up for.",
-            allowed,
-        ) % {"n": failures, "most": allowed}
+        return _("It is not tried again: the machines have failed it %(n)d times, and %(most)d may be made up for.") % {
+            "n": failures,
+            "most": allowed,
+        }
     return ngettext(
         "It is not tried again: its only attempt has failed.",
         "It is not tried again: all its %(n)d attempts have failed.",

@@ -152,7 +152,7 @@ def test_runs_of_a_silent_node_are_lost_after_two_minutes(db: None, now: datetim
     assert sweeps.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == len(lost)
     for run in lost:
         run.refresh_from_db()
-        assert (run.state, run.reason) == ("lost", "node_lost")
+        assert (run.state, run.reason) == ("retry_wait", "node_lost")
     kept.refresh_from_db()
     assert kept.state == State.RUNNING
     assert reasons.sentence(lost[0]) == "Node gone stopped answering, so its end is not known."
@@ -188,6 +188,34 @@ REASONS = [
     ("run_timeout", {"seconds": 3600}, "Stopped after the time limit of 1 hour."),
     ("killed", {}, "It was killed from outside (exit code 137)."),
     ("image_build_failed", {"error": "No such package."}, "What it requires could not be installed. No such package."),
+    ("exit_nonzero", {"exit_code": 4, "meaning": {"en": "closed"}}, "It ended with exit code 4: closed."),
+    ("exit_meaning", {"exit_code": 3, "meaning": {"en": "Nothing new!"}}, "It ended with exit code 3: Nothing new!"),
+    ("exit_meaning", {"exit_code": 3, "meaning": "odd"}, "It ended with exit code 3."),
+    ("idle_timeout", {"seconds": 300}, "Stopped because it had written no line, item or request for 5 minutes."),
+    ("idle_timeout", {}, "Stopped because it had shown no sign of life for too long."),
+    ("total_timeout", {"seconds": 7200}, "Ended after the time limit of 2 hours for all its attempts."),
+    ("queue_expired", {"seconds": 86400}, "It was not started within the 1 day it may wait."),
+    ("replaced", {"run": 41}, "Replaced by run 41 of the same job."),
+    ("replaced", {}, "Replaced by a newer run of the same job."),
+    ("overlap_skip", {"run": 41}, "Skipped: run 41 of the same job was still active."),
+    ("node_drained", {"node": "a"}, "Ended because node a was to be empty by then."),
+    ("engine_restarted", {}, "The container engine of the node was restarted."),
+    ("exhausted", {"failures": 3, "attempts": 3}, "It is not tried again: all its 3 attempts have failed."),
+    (
+        "exhausted",
+        {"failures": 3, "attempts": 2, "infrastructure": True},
+        "It is not tried again: the machines have failed it 3 times, and 2 may be made up for.",
+    ),
+    (
+        "exhausted",
+        {"failures": 1, "attempts": 3, "out_of_time": True},
+        "It is not tried again: the time limit for all its attempts leaves no time for it.",
+    ),
+    (
+        "stopped_by_user",
+        {"by": "alice", "node": "a", "unreachable": True},
+        "Stopped by alice. Node a did not answer, so nobody saw it end.",
+    ),
     ("a_new_one", {}, "It ended for the reason “a_new_one”."),
     ("", {}, ""),
 ]
@@ -199,7 +227,13 @@ def test_every_end_has_one_plain_sentence(reason: str, detail: dict[str, object]
         assert reasons.sentence(SimpleNamespace(reason=reason, detail=detail)) == sentence
 
 
+def test_what_an_exit_code_means_is_said_in_the_reader_s_language() -> None:
+    detail = {"exit_code": 3, "meaning": {"en": "nothing new", "zh-hans": "没有新内容"}}
+    with translation.override("zh-hans"):
+        assert "没有新内容" in reasons.sentence(SimpleNamespace(reason="exit_meaning", detail=detail))
+
+
 def test_a_run_that_never_had_a_heartbeat_is_swept_too(db: None, now: datetime) -> None:
     run = RunFactory(state=State.STARTING, node=None, lease_until=None)
     assert sweeps.give_up_on_silent_nodes(now=now, wait=lambda _seconds: None) == 1
-    assert Run.objects.get(pk=run.pk).state == State.LOST
+    assert Run.objects.get(pk=run.pk).state == State.RETRY_WAIT
