@@ -56,6 +56,7 @@ def test_a_person_runs_books_and_downloads_the_data(running: Panel, browser: Bro
     run = int(page.url.rstrip("/").split("/runs/")[1].split("/")[0].split("?")[0])
 
     page.get_by_role("link", name="Log", exact=True).first.click()
+    page.wait_for_url("**tab=log**")  # else the old page takes what is typed, and goes
     page.get_by_placeholder("Search").first.fill("Spider closed")
     page.keyboard.press("Enter")
     expect(page.locator("[data-log=view]")).to_contain_text("Spider closed")
