@@ -50,8 +50,8 @@ class Rig:
     def __init__(self, home: Path, executor: FakeExecutor | None = None, worker: str = "w1", **config: Any) -> None:
         self.home = home
         self.executor = executor or FakeExecutor()
-        config = {"observe_every": 0.0, **config}  # each step looks at all runs
-        self.config = AgentConfig(home=home, install="test", node="node-a", worker=worker, **config)
+        config = {"observe_every": 0.0, "node": "node-a", **config}  # each step looks at all runs
+        self.config = AgentConfig(home=home, install="test", worker=worker, **config)
         self.agent = Agent(self.config, self.executor)
         self.pool = AtOnce()
         self.agent.pool = self.agent.dispatcher.pool = self.pool  # type: ignore[assignment]
