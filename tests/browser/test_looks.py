@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from apps.core.actors import person
+from apps.runs import places
+from apps.runs.models import Node, Pool
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage
 from tests.browser.gallery import furnish
 
@@ -29,6 +32,18 @@ PAGES = {
     "new-job": "/jobs/new/?spider=books",
     "edit-job": "/jobs/{job}/edit/",
     "run-with-changes": "/jobs/{job}/run/?param.max_pages=2",
+    "run-log": "/runs/{run}/?tab=log",
+    "run-log-attempt": "/runs/{run}/?tab=log&attempt=2",
+    "run-data-attempt": "/runs/{run}/?tab=data&attempt=2",
+    "run-events": "/runs/{run}/?tab=events",
+    "run-parameters": "/runs/{run}/?tab=parameters",
+    "run-again": "/runs/{run}/rerun/",
+    "nodes": "/nodes/",
+    "node": "/nodes/{node}/",
+    "maintenance": "/nodes/maintenance/",
+    "pools": "/pools/",
+    "pool-form": "/pools/new/",
+    "pool-delete": "/pools/{pool}/delete/",
     "password": "/accounts/password/change/",
 }
 
@@ -46,11 +61,13 @@ def test_pages_fit_their_screen(
     language: str,
     size: dict[str, int],
 ) -> None:
-    ada, job, _run = furnish(now)
+    ada, job, run = furnish(now)
+    node, pool = Node.objects.get(name="crawl-1"), Pool.objects.get(name="shop.example")
+    places.begin_maintenance(by=person(ada), now=now, why="The disks of crawl-2 are replaced.")
     page = open_page("/runs/", ada, theme=theme, language=language, size=size)
     too_wide = []
     for name, path in PAGES.items():
-        page.goto(path.format(job=job.pk))
+        page.goto(path.format(job=job.pk, run=run.pk, node=node.pk, pool=pool.pk))
         take_screenshot(page, f"{name}-{theme}-{language}-{size['width']}")
         if beyond := width_beyond_screen(page):
             too_wide.append(f"{name}: {beyond} px")

@@ -149,7 +149,7 @@ def megabytes(value: float | None) -> str:
     size = float(value) / 1024 / 1024
     if size >= 1024:
         return f"{size / 1024:.1f} GB"
-    return f"{size:.0f} MB" if size >= 10 else f"{size:.1f} MB"
+    return f"{size:.0f} MB" if size >= 10 or not size else f"{size:.1f} MB"
 
 
 @register.simple_tag(takes_context=True)

@@ -16,6 +16,7 @@ from django.db.models import Count, Model, QuerySet, Sum
 from apps.accounts import rights
 from apps.accounts.models import User
 from apps.runs.models import Node, Placement, Pool, Run
+from apps.runs.selectors.occupancy import promised_cpus
 from apps.runs.selectors.runs import visible_runs_for_page
 from apps.runs.states import PLACED
 
@@ -75,6 +76,11 @@ class NodeGlance:
     @property
     def memory_percent(self) -> int:
         return _percent(self.memory_bytes, self.node.memory_bytes)
+
+    @property
+    def promised_cpus(self) -> float:
+        """What its runs may ask for together."""
+        return promised_cpus(self.node)
 
     @property
     def free_slots(self) -> int:

@@ -90,12 +90,13 @@ def tries(event: RunEvent) -> str:
     failures, allowed = event.detail.get("failures"), event.detail.get("attempts")
     if not isinstance(failures, int) or not isinstance(allowed, int):
         return ""
+    values = {"n": failures, "most": allowed}
     if event.detail.get("infrastructure"):
-        return _("That was no fault of the spider: start %(n)d of %(most)d for such a reason follows.") % {
-            "n": failures,
-            "most": allowed,
-        }
-    return _("Attempt %(n)d of %(most)d follows.") % {"n": failures + 1, "most": allowed}
+        return (
+            _("No fault of the spider: this is no try of its own, but number %(n)d of at most %(most)d such cases.")
+            % values
+        )
+    return _("%(n)d of %(most)d tries are used.") % values
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class EventLine:
     sentence: str
     icon: str
     since: timedelta | None
+    delay: float | None
 
 
 # Notes without a change of state: what they are called, and their icon.
@@ -128,7 +130,7 @@ def event_lines(run: Run) -> list[EventLine]:
     for event in selectors.events(run):
         title, icon = event_title(event)
         since = event.at - before if before is not None else None
-        lines.append(EventLine(event, title, event_sentence(event), icon, since))
+        lines.append(EventLine(event, title, event_sentence(event), icon, since, _delay(event)))
         before = event.at
     return lines
 
@@ -142,13 +144,15 @@ def event_title(event: RunEvent) -> tuple[str, str]:
 
 
 def event_sentence(event: RunEvent) -> str:
-    """Why, and what follows from it."""
-    said = [reasons.sentence(event)]
-    if event.to_state == State.RETRY_WAIT:
-        said.append(tries(event))
-        if isinstance(seconds := event.detail.get("delay_seconds"), int | float):
-            said.append(_("It starts again after %(span)s.") % {"span": reasons.span(seconds)})
+    """Why, and how many tries are left."""
+    said = [reasons.sentence(event), tries(event) if event.to_state == State.RETRY_WAIT else ""]
     return " ".join(part for part in said if part)
+
+
+def _delay(event: RunEvent) -> float | None:
+    """Seconds until the run is started again."""
+    seconds = event.detail.get("delay_seconds") if event.to_state == State.RETRY_WAIT else None
+    return float(seconds) if isinstance(seconds, int | float) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,5 +169,7 @@ def phases(run: Run) -> list[Phase]:
     until = run.started_at or run.finished_at
     found = [Phase(pgettext("phase of a run", "Queued"), run.queued_at, until)]
     if run.started_at:
-        found.append(Phase(pgettext("phase of a run", "Running"), run.started_at, run.finished_at))
+        waits = run.state in (State.QUEUED, State.RETRY_WAIT)
+        label = pgettext("phase of a run", "Since the first start") if waits else pgettext("phase of a run", "Running")
+        found.append(Phase(label, run.started_at, run.finished_at))
     return found
