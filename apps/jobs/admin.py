@@ -24,7 +24,8 @@ from apps.jobs import selectors, services
 from apps.jobs.forms import JobForm
 from apps.jobs.models import Job
 from apps.jobs.views.form_page import JobPageForm
-from apps.runs.states import Trigger
+from apps.runs import reasons
+from apps.runs.states import State, Trigger
 from apps.spiders.models import Spider
 
 
@@ -133,6 +134,9 @@ class JobAdmin(AnchorAdmin):
                 )
             except PanelError as error:
                 self.message_user(request, f"{job}: {error.message}", messages.ERROR)
+                continue
+            if run.state == State.SKIPPED:
+                self.message_user(request, f"{job}: {reasons.sentence(run)}", messages.WARNING)
             else:
                 message = _("Run %(id)s of job %(job)s is queued.") % {"id": run.pk, "job": job.name}
                 self.message_user(request, message, messages.SUCCESS)

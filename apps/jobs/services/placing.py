@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from apps.jobs.models import Job
 from apps.jobs.policies import Faults, check_selector
-from apps.runs.agent.config import SLOTS_PER_CORE
-from apps.runs.models import Node, Pool
+from apps.runs.models import Node, Pool, Run
+from apps.runs.selectors.occupancy import could_hold, has_labels
 
 MIB = 1024 * 1024
 MOST_POOLS = 20
@@ -54,19 +54,23 @@ def check_capacity(job: Job, changes: dict[str, Any], faults: Faults) -> None:
     nodes = list(Node.objects.only("name", "labels", "memory_bytes", "cpus").order_by("name"))
     if not nodes:
         return
-    able = [node for node in nodes if job.selector.items() <= node.labels.items()]
+    able = [node for node in nodes if has_labels(node, job.selector)]
     if not able:
         faults["selector"] = [_no_such_node(nodes)]
         return
-    memory = max(node.memory_bytes // MIB for node in able)
-    # A node that has not heard from its engine yet says 0.
-    if job.memory_mb > memory and all(node.memory_bytes for node in able):
+    shape = Run(memory_bytes=job.memory_mb * MIB, cpus=job.cpus)
+    if any(could_hold(node, shape) for node in able):
+        return
+    memory, cpus = max(node.memory_bytes // MIB for node in able), max(node.cpus for node in able)
+    if job.memory_mb > memory:
         sizes = {"need": job.memory_mb, "most": memory}
         faults["memory_mb"] = [_("No node has %(need)d MB for a run: the largest has %(most)d MB.") % sizes]
-    cpus = max(node.cpus * SLOTS_PER_CORE for node in able)
-    if job.cpus > cpus and all(node.cpus for node in able):
+    if job.cpus > cpus:
         counts = {"need": job.cpus, "most": cpus}
-        faults["cpus"] = [_("No node has %(need)g CPUs for a run: the largest gives %(most)g.") % counts]
+        faults["cpus"] = [_("No node has %(need)g CPUs for a run: the largest has %(most)g.") % counts]
+    if job.memory_mb <= memory and job.cpus <= cpus:
+        both = {"memory": job.memory_mb, "cpus": job.cpus}
+        faults["memory_mb"] = [_("No single node has both %(memory)d MB and %(cpus)g CPUs.") % both]
 
 
 def _no_such_node(nodes: list[Node]) -> str:

@@ -129,14 +129,16 @@ def test_a_pause_longer_than_the_cap_is_fine_where_no_cap_counts(user: User, now
     ("changes", "field"),
     [
         ({"memory_mb": 4097}, "memory_mb"),
-        ({"cpus": 9.0}, "cpus"),
+        ({"cpus": 4.5}, "cpus"),
+        ({"cpus": 8.0}, "cpus"),
         ({"selector": {"zone": "mars"}}, "selector"),
         ({"selector": {"zone": "eu", "browser": "yes"}}, "selector"),
         ({"selector": {"zone": "eu"}, "memory_mb": 2049}, "memory_mb"),
+        ({"memory_mb": 3000, "cpus": 4.0}, "memory_mb"),
     ],
 )
 def test_what_no_known_node_can_take_is_refused(changes: dict[str, Any], field: str, user: User, now: datetime) -> None:
-    NodeFactory(memory_bytes=4096 * MIB, cpus=4.0, labels={"browser": "yes"})
+    NodeFactory(memory_bytes=4096 * MIB, cpus=2.0, labels={"browser": "yes"})
     NodeFactory(memory_bytes=2048 * MIB, cpus=4.0, labels={"zone": "eu"})
 
     with pytest.raises(Invalid) as excinfo:
@@ -148,7 +150,7 @@ def test_what_no_known_node_can_take_is_refused(changes: dict[str, Any], field: 
 def test_the_largest_node_is_large_enough(user: User, now: datetime) -> None:
     NodeFactory(memory_bytes=4096 * MIB, cpus=4.0)
 
-    update_job(job=JobFactory(), by=user, now=now, memory_mb=4096, cpus=8.0)
+    update_job(job=JobFactory(), by=user, now=now, memory_mb=4096, cpus=4.0)
 
 
 def test_anything_may_be_true_while_no_node_is_known(user: User, now: datetime) -> None:

@@ -123,3 +123,13 @@ def test_an_interrupt_leaves_the_run_going_unless_told_otherwise(job, world, opt
     world(interrupt)
     assert run("nightly", "--wait", *options)[0] == 130
     assert Run.objects.get().state == state
+
+
+def test_a_skipped_run_is_said_and_does_not_count_as_done(job):
+    run("nightly")
+    earlier = Run.objects.get()
+
+    code, _out, err = run("nightly", "--wait")
+
+    assert code == 4
+    assert f"Skipped: run {earlier.pk} of the same job was still active." in err

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         except PanelError as error:
             places = [f"  {path}: {' '.join(sentences)}" for path, sentences in error.fields.items()]
             raise CommandError("\n".join([error.message, *places])) from error
-        self.stderr.write(f"Run {run.pk} of job {job.name} is {run.state}.")
+        self.stderr.write(" ".join([f"Run {run.pk} of job {job.name} is {run.state}.", reasons.sentence(run)]).strip())
         if options["wait"]:
             sys.exit(self._wait(run, who, stop=options["stop_on_interrupt"]))
 
