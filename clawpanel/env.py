@@ -19,6 +19,17 @@ def _list(name: str) -> list[str]:
     return [part.strip() for part in _text(name).split(",") if part.strip()]
 
 
+def _pairs(name: str) -> dict[str, str]:
+    """`zone=eu,browser=yes`"""
+    pairs = {}
+    for part in _list(name):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise CannotStart(f"{name} must look like zone=eu,browser=yes, not {_text(name)!r}.")
+        pairs[key] = value
+    return pairs
+
+
 def _number(name: str, default: int) -> int:
     try:
         return int(_text(name, str(default)))
@@ -53,6 +64,7 @@ EXECUTOR = _one_of("CLAWPANEL_EXECUTOR", "auto", "docker", "process")
 INSTALL = _text("CLAWPANEL_INSTALL")
 NODE = _text("CLAWPANEL_NODE")
 NODE_SLOTS = _number("CLAWPANEL_NODE_SLOTS", 0)
+NODE_LABELS = _pairs("CLAWPANEL_NODE_LABELS")
 DOCKER_URL = _text("DOCKER_HOST")
 RUNNER_BASE = _text("CLAWPANEL_RUNNER_BASE")
 ISOLATION = _text("CLAWPANEL_ISOLATION")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CALL = re.compile(r'_(?:text|list|number|one_of)\("([A-Z_]+)"')
+CALL = re.compile(r'_(?:text|list|pairs|number|one_of)\("([A-Z_]+)"')
 ROW = re.compile(r"^\| `([A-Z_]+)` \|", re.MULTILINE)
-SCRIPTS = ("deploy/up", "deploy/venv.sh", "deploy/test", "deploy/machine.py", "tests/conftest.py")
+SCRIPTS = ("deploy/up", "deploy/venv.sh", "deploy/node", "deploy/test", "deploy/machine.py", "tests/conftest.py")
 
 
 def documented() -> tuple[set[str], set[str]]:
@@ -36,6 +36,7 @@ def test_the_scripts_read_what_the_table_names() -> None:
     [
         ("CLAWPANEL_PORT", "eighty", "CLAWPANEL_PORT must be a whole number"),
         ("CLAWPANEL_EXECUTOR", "podman", "CLAWPANEL_EXECUTOR must be one of auto, docker, process"),
+        ("CLAWPANEL_NODE_LABELS", "zone", "CLAWPANEL_NODE_LABELS must look like zone=eu,browser=yes, not 'zone'"),
         ("REDIS_URL", "amqp://host", "REDIS_URL cannot be used: it begins with amqp://, not with one of redis"),
         ("CLAWPANEL_BROKER_URL", "kafka://host", "CLAWPANEL_BROKER_URL cannot be used: it begins with kafka://"),
         ("CLAWPANEL_HOME", "/proc/nowhere", "No right to write to /proc/nowhere"),

@@ -1,4 +1,4 @@
-"""`python -m clawpanel.up`: what `manage.py up` becomes."""
+"""`python -m clawpanel.up`: what `manage.py up` becomes; with the word `node`, what `deploy/node` becomes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ import signal
 import sys
 
 from clawpanel.refusal import CannotStart
+from clawpanel.up.node import Node
 from clawpanel.up.start import Panel
 
-COLOURS = {"up": 1, "web": 36, "worker": 32, "beat": 35, "demo": 33, "postgres": 34, "valkey": 31, "prepare": 1}
+COLOURS = {
+    "up": 1,
+    "node": 1,
+    "web": 36,
+    "worker": 32,
+    "beat": 35,
+    "demo": 33,
+    "postgres": 34,
+    "valkey": 31,
+    "prepare": 1,
+}
 NAME_WIDTH = 8
 COLOURED = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
@@ -29,7 +40,7 @@ def main() -> int:
     # Before the supervisor listens to signals there is nothing to put in order: end like Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        Panel(say).run()
+        (Node if sys.argv[1:] == ["node"] else Panel)(say).run()
     except CannotStart as refusal:
         sys.stderr.write(f"clawpanel: {refusal}\n")
         return 2

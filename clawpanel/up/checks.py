@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from clawpanel import env
 from clawpanel.refusal import CannotStart
 
 OLDEST_POSTGRES = 140000
@@ -59,6 +60,22 @@ def port_is_free(host: str, port: int, variable: str) -> None:
                 f"Port {port} on {host or 'all addresses'} cannot be used ({error.strerror}). "
                 f"Set {variable} to another port."
             ) from error
+
+
+def shared_settings() -> None:
+    """What a node must have from its panel. Made up here it would look well and fail later: a secret that nobody can
+    open, live lines that nobody reads."""
+    given = {
+        "DATABASE_URL": env.DATABASE_URL,
+        "REDIS_URL": env.REDIS_URL,
+        "CLAWPANEL_INSTALL": env.INSTALL,
+        "CLAWPANEL_ENCRYPTION_KEYS": env.ENCRYPTION_KEYS,
+    }
+    if missing := [name for name, value in given.items() if not value]:
+        raise CannotStart(
+            f"A node must be given its panel's {', '.join(missing)}: "
+            "`manage.py node_settings` on the panel's machine prints them."
+        )
 
 
 def database_answers(url: str) -> None:

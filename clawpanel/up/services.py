@@ -45,6 +45,11 @@ def preparation(result: Path) -> Service:
     return Service("up", command, environment(), env.BASE_DIR)
 
 
+def joining(result: Path) -> Service:
+    command = (sys.executable, str(env.BASE_DIR / "manage.py"), "check_node", "--result", str(result))
+    return Service("node", command, environment(), env.BASE_DIR)
+
+
 def web() -> Service:
     command = [sys.executable, "-m", "daphne", "--bind", env.BIND, "--port", str(env.PORT), "--verbosity", "0"]
     command += ["--server-name", "clawpanel", "clawpanel.asgi:application"]

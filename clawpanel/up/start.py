@@ -92,37 +92,21 @@ class Panel:
         return plan
 
     def start_services(self, supervisor: Supervisor, plan: dict[str, Any]) -> None:
-        demo_site = env.DEMO_SITE
-        if services.DEMO_SERVER.is_file() and not demo_site:
-            checks.port_is_free(plan["demo_host"], env.DEMO_PORT, "CLAWPANEL_DEMO_PORT")
-            demo_site = f"http://{plan['demo_host']}:{env.DEMO_PORT}/"
-            supervisor.add(services.demo(f"{plan['demo_host']}:{env.DEMO_PORT}"))
+        demo_site = start_demo(supervisor, plan["demo_host"])
         supervisor.add(services.web())
         supervisor.add(services.worker(demo_site, plan["executor"]))
         supervisor.add(services.beat(env.HOME))
-        self.wait_until(supervisor, is_ready, READY_SECONDS, "The panel did not get ready; see the lines above.")
+        wait_until(supervisor, is_ready, READY_SECONDS, "The panel did not get ready; see the lines above.")
         supervisor.ready = True
 
     def wait_for_sample(self, supervisor: Supervisor, run_id: int) -> None:
         self.tell(f"running the sample job once (run {run_id})")
         try:
-            self.wait_until(supervisor, lambda: bool(sample_state(run_id)), SAMPLE_SECONDS, "")
+            wait_until(supervisor, lambda: bool(sample_state(run_id)), SAMPLE_SECONDS, "")
         except CannotStart:
             self.tell("the sample run takes longer than usual; it goes on")
         else:
             self.tell(f"the sample run {sample_state(run_id)}")
-
-    @staticmethod
-    def wait_until(supervisor: Supervisor, done: Callable[[], bool], seconds: float, sorry: str) -> None:
-        deadline = time.monotonic() + seconds
-        while not done():
-            again = time.monotonic() + LOOK_EVERY_SECONDS
-            if again > deadline:
-                raise CannotStart(sorry)
-            while (left := again - time.monotonic()) > 0:
-                supervisor.pump(left)
-                if supervisor.stopping:
-                    raise StopAsked
 
     def greet(self, plan: dict[str, Any]) -> None:
         lines = ["", "ClawPanel is ready.", "", f"  Address   {address()}", f"  User      {plan['user']}"]
@@ -135,6 +119,27 @@ class Panel:
         lines += [f"  Executor  {plan['executor']}: {plan['why']}", "", "Ctrl-C stops the panel; crawls go on.", ""]
         for line in lines:
             self.tell(line)
+
+
+def start_demo(supervisor: Supervisor, host: str) -> str:
+    """The address of the demo site that runs of this machine can reach, started unless another one is named."""
+    if env.DEMO_SITE or not services.DEMO_SERVER.is_file():
+        return env.DEMO_SITE
+    checks.port_is_free(host, env.DEMO_PORT, "CLAWPANEL_DEMO_PORT")
+    supervisor.add(services.demo(f"{host}:{env.DEMO_PORT}"))
+    return f"http://{host}:{env.DEMO_PORT}/"
+
+
+def wait_until(supervisor: Supervisor, done: Callable[[], bool], seconds: float, sorry: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        again = time.monotonic() + LOOK_EVERY_SECONDS
+        if again > deadline:
+            raise CannotStart(sorry)
+        while (left := again - time.monotonic()) > 0:
+            supervisor.pump(left)
+            if supervisor.stopping:
+                raise StopAsked
 
 
 def address() -> str:

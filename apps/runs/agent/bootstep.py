@@ -9,8 +9,10 @@ from typing import Any
 from celery import bootsteps
 from django.conf import settings
 from django.db import Error, connection
+from django.utils import timezone
 
 from apps.engine.errors import EngineError
+from apps.runs.agent import joining
 from apps.runs.agent.agent import Agent
 from apps.runs.agent.config import from_settings
 from apps.runs.agent.engine import executor_from_settings
@@ -40,6 +42,8 @@ class AgentStep(bootsteps.StartStopStep):
                 executor, why = executor_from_settings(settings.CLAWPANEL_EXECUTOR)
                 logger.info("%s", why)
                 agent = Agent(from_settings(), executor)
+                labels = settings.CLAWPANEL_NODE_LABELS
+                joining.declare_labels(node=agent.station.node, labels=labels, now=timezone.now())
                 agent.start()
                 self.agent = agent
             except (Error, EngineError) as error:
