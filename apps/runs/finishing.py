@@ -46,7 +46,7 @@ _UNPLACED: dict[str, Any] = {
 }
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def finish(
     *, run_id: int, attempt: int, token: int, ending: Ending, now: datetime, actor: Actor, chance: float | None = None
 ) -> State | None:

@@ -40,7 +40,7 @@ _STOPPABLE = (State.STARTING, State.RUNNING, State.PAUSED)
 # -- runs without a place -----------------------------------------------------------------------------------------
 
 
-def requeue_due(*, now: datetime, limit: int = 500) -> int:
+def requeue_due(*, now: datetime, limit: int = 2000) -> int:
     """Runs whose next attempt is due go to the queue, without what the last one left on them."""
 
     def requeue(run_id: int, _spec: Mapping[str, Any]) -> bool:
@@ -56,23 +56,23 @@ def requeue_due(*, now: datetime, limit: int = 500) -> int:
             progress=None,
         )
 
-    done = _for_each("state = 'retry_wait' AND retry_at <= now()", requeue, limit)
+    done = _for_each("state = 'retry_wait'", "retry_at", requeue, limit)
     if done:
         enqueue("runs.wake")
     return done
 
 
-def expire_queue(*, now: datetime, limit: int = 500) -> int:
+def expire_queue(*, now: datetime, limit: int = 2000) -> int:
     """Runs that nobody started within the time their order gives the queue."""
 
     def expire(run_id: int, spec: Mapping[str, Any]) -> bool:
         detail = _span(spec, "queue_seconds")
         return _time_out(run_id, (State.QUEUED,), "queue_expired", detail, now)
 
-    return _for_each("state = 'queued' AND expires_at <= now()", expire, limit)
+    return _for_each("state = 'queued'", "expires_at", expire, limit)
 
 
-def end_out_of_time(*, now: datetime, limit: int = 500) -> int:
+def end_out_of_time(*, now: datetime, limit: int = 2000) -> int:
     """Runs whose limit over all attempts passes while they wait for the next one."""
 
     def end(run_id: int, spec: Mapping[str, Any]) -> bool:
@@ -83,7 +83,7 @@ def end_out_of_time(*, now: datetime, limit: int = 500) -> int:
             enqueue("jobs.start_repairs")
         return ended
 
-    return _for_each("state IN ('queued', 'retry_wait') AND total_deadline_at <= now()", end, limit)
+    return _for_each("state IN ('queued', 'retry_wait')", "total_deadline_at", end, limit)
 
 
 def _time_out(
@@ -94,16 +94,19 @@ def _time_out(
     )
 
 
-def _for_each(where: str, act: Callable[[int, Mapping[str, Any]], bool], limit: int) -> int:
+# In the order of the index on the time, else the planner might walk through all runs there ever were.
+_DUE = """
+SELECT id, spec FROM runs_run WHERE {states} AND {due} <= now() ORDER BY {due} LIMIT %s FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+
+def _for_each(states: str, due: str, act: Callable[[int, Mapping[str, Any]], bool], limit: int) -> int:
     """`act` on the runs that are due, in small transactions; what another sweep has in its hands is left to it."""
     done = seen = 0
     while seen < limit:
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute(
-                    f"SELECT id, spec FROM runs_run WHERE {where} ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED",  # noqa: S608
-                    [BATCH],
-                )
+                cursor.execute(_DUE.format(states=states, due=due), [min(BATCH, limit)])
                 rows = [(run_id, _object(spec)) for run_id, spec in cursor.fetchall()]
             done += sum(act(run_id, spec) for run_id, spec in rows)
         seen += len(rows)

@@ -33,7 +33,7 @@ class Dispatcher:
         if now >= self._adopt_at:
             self.adopt(seen)
             self._adopt_at = now + station.config.adopt_every
-        requeued = sweeps.requeue_due(now=station.now()) if seen.retry_due else 0
+        requeued = sweeps.requeue_due(now=station.now(), limit=MOST_AT_ONCE) if seen.retry_due else 0
         if (seen.waiting or requeued) and not station.trouble:
             self.claim()
         self.submit()

@@ -85,7 +85,7 @@ def begin_next(run: Run, *, start: bool = True) -> None:
 
 
 def make_due(run: Run) -> None:
-    Run.objects.filter(pk=run.pk).update(retry_at=ago(1))
+    Run.objects.filter(pk=run.pk).update(retry_at=ago(600))
 
 
 def kinds(run: Run) -> list[str]:

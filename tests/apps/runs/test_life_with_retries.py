@@ -166,20 +166,20 @@ class LifeWithRetries(RuleBasedStateMachine):
 
     @rule()
     def time_passes(self) -> None:
-        Run.objects.filter(pk=self.id).update(retry_at=datetime.now(UTC) - timedelta(seconds=1))
+        Run.objects.filter(pk=self.id).update(retry_at=datetime.now(UTC) - timedelta(days=1))
         sweeps.requeue_due(now=datetime.now(UTC))
 
     @rule()
     def nodes_fall_silent(self) -> None:
         silent = Node.objects.filter(pk__in=[node.pk for node in self.nodes])
-        silent.update(heartbeat_at=datetime.now(UTC) - timedelta(seconds=300))
+        silent.update(heartbeat_at=datetime.now(UTC) - timedelta(days=1))
         sweeps.give_up_on_silent_nodes(now=datetime.now(UTC), wait=lambda _seconds: None)
         silent.update(heartbeat_at=datetime.now(UTC))
 
     @rule()
     def nodes_are_drained(self) -> None:
         drained = Node.objects.filter(pk__in=[node.pk for node in self.nodes])
-        drained.update(drain_until=datetime.now(UTC) - timedelta(seconds=1))
+        drained.update(drain_until=datetime.now(UTC) - timedelta(days=1))
         sweeps.stop_drained(now=datetime.now(UTC))
         drained.update(drain_until=None)
 
@@ -251,4 +251,4 @@ class LifeWithRetries(RuleBasedStateMachine):
 
 
 class TestLifeWithRetries(LifeWithRetries.TestCase, TestCase):  # type: ignore[misc]  # hypothesis makes it at run time
-    settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+    settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

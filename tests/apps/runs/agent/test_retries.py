@@ -131,7 +131,7 @@ def test_a_stop_while_it_waits_for_its_next_attempt_leaves_nothing_to_start(rig:
 
 def test_a_limit_that_passed_while_no_worker_lived_is_enforced_by_who_adopts(rig: Rig) -> None:
     run, attempt = rig.running(retry=KEEP, timeout_seconds=60)
-    late = datetime.now(UTC) - timedelta(seconds=60 + sweeps.LATE_SECONDS + 1)
+    late = datetime.now(UTC) - timedelta(seconds=60 + sweeps.LATE_SECONDS + 60)
     Attempt.objects.filter(run=run).update(started_at=late)
     sweeps.stop_overdue(now=datetime.now(UTC))
     Run.objects.filter(pk=run.pk).update(lease_until=late)
@@ -146,7 +146,7 @@ def test_a_limit_that_passed_while_no_worker_lived_is_enforced_by_who_adopts(rig
 
 def test_a_drained_run_goes_on_elsewhere_and_says_why(rig: Rig) -> None:
     run, attempt = rig.running(retry=KEEP)
-    Node.objects.update(cordoned_at=datetime.now(UTC), drain_until=datetime.now(UTC) - timedelta(seconds=1))
+    Node.objects.update(cordoned_at=datetime.now(UTC), drain_until=datetime.now(UTC) - timedelta(hours=1))
     sweeps.stop_drained(now=datetime.now(UTC))
     for _ in range(2):
         rig.turn()
