@@ -33,6 +33,7 @@ class LogViewer {
     this.delay = 1000;
     this.number = new Intl.NumberFormat(document.documentElement.lang);
     this.store.level = Number(this.parts.level.value) || 20;
+    this.ready = new Promise((resolve) => { this.isReady = resolve; });
     this.listen();
     this.start();
   }
@@ -46,6 +47,7 @@ class LogViewer {
       return;
     }
     this.loaded = true;
+    this.isReady();
     this.strip("");
     if (location.hash) this.goToHash();
     if (this.active) this.connect();
@@ -400,6 +402,7 @@ class LogViewer {
     if (!text) { this.parts.search.focus(); return; }
     const from = this.marked || (backwards ? this.topLine() : Math.max(0, this.topLine() - 1));
     this.parts.hit.textContent = this.words.searching;
+    await this.ready; // a hit cannot be shown in a log that is not there yet
     try {
       const line = await this.store.find(text, from, backwards);
       this.parts.hit.textContent = (line ? this.words.line : this.words.no_match).replace("%(n)s", this.number.format(line));

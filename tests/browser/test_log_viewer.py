@@ -437,3 +437,17 @@ def test_long_lines_wrap_and_the_end_stays_reachable(run: Run, reader: User, ope
     assert page.evaluate(
         "document.querySelector('[data-log=view]').scrollWidth <= document.querySelector('[data-log=view]').clientWidth"
     )
+
+
+def test_a_search_before_the_log_is_there_is_shown_when_it_is(run: Run, reader: User, open_page: OpenPage) -> None:
+    finish(run)
+    store_rows(run, [row(number, f"line {number}") for number in range(1, 2001)])
+    page = open_page("/healthz", reader)
+    held: list[Any] = []
+    page.route("**/log/index/*", lambda route: held.append(route))
+    page.goto(f"/runs/{run.pk}/?tab=log")
+    page.get_by_label("Search the log").fill("line 1999")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)
+    held.pop().continue_()
+    expect(page.locator("[data-log=view]")).to_contain_text("line 1999")
