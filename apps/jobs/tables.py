@@ -134,8 +134,9 @@ def _pauses(policy: RetryPolicy, again: int) -> str:
             if again > 1
             else _("after %(span)s") % {"span": spans[0]}
         )
-    more = ", …" if again > len(spans) else ""
-    return _("after %(span)s") % {"span": ", ".join(spans) + more}
+    if again > len(spans):
+        return _("after %(span)s and so on") % {"span": ", ".join(spans)}
+    return _("after %(span)s") % {"span": ", ".join(spans)}
 
 
 _CAUSES: dict[str, str | Promise] = {
