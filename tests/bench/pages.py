@@ -18,13 +18,14 @@ FILL = """
 INSERT INTO runs_run (project_id, job_id, job_name, spider_id, version_id, state, reason, detail, priority, trigger,
     request_id, spec, memory_bytes, month, worker, token, attempt, stop_cause, queued_at, started_at, finished_at,
     exit_code, memory_warning, log_damaged, lines, warnings, errors, items, items_rejected, requests,
-    memory_peak_bytes, stats, output)
+    memory_peak_bytes, stats, output, cpus, pools, selector, paused_seconds, repair_due, items_discarded)
 SELECT project_id, job_id, job_name, spider_id, version_id,
     (ARRAY['succeeded', 'succeeded', 'succeeded', 'failed', 'timed_out', 'canceled'])[1 + n % 6],
     (ARRAY['', '', '', 'exit_nonzero', 'run_timeout', 'stopped_by_user'])[1 + n % 6],
     '{"exit_code": 1, "seconds": 60, "by": "admin"}', priority, trigger, gen_random_uuid(), spec, memory_bytes, month,
     worker, 1, 1, '', queued_at - n * interval '1 minute', started_at - n * interval '1 minute',
-    finished_at - n * interval '1 minute', 0, false, false, 100, 0, 0, n, 0, 0, 0, '{}', '{}'
+    finished_at - n * interval '1 minute', 0, false, false, 100, 0, 0, n, 0, 0, 0, '{}', '{}',
+    cpus, pools, selector, 0, false, 0
 FROM runs_run, generate_series(1, 10000) n WHERE id = (SELECT min(id) FROM runs_run);
 ANALYZE runs_run;
 """

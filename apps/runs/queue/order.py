@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -20,8 +19,8 @@ from django.db import connection
 from apps.runs.models import Node
 from apps.runs.selectors.occupancy import HOLDS_JOB, RESERVE_AFTER, Gate, Lack, Occupancy, could_hold, urgency
 
-# So many runs of a line are looked at one by one before it is split by jobs.
-_FRONT = 2000
+# So many runs of a line are looked at one by one, in case their jobs are busy, before it is split by jobs.
+_FRONT = 200
 _SPARE = 8
 
 
@@ -40,6 +39,8 @@ class Candidate(NamedTuple):
     shape: int
     # False: the runs up to here wait for their jobs, and there are more.
     open: bool
+    # Those in front of it in its line wait for their jobs: it is the first of its own.
+    of_job: bool = False
 
     @property
     def selector(self) -> Mapping[str, str]:
@@ -54,7 +55,7 @@ _COLUMNS = f"{_KEPT}, {_SHAPE} AS shape"
 _BUSY = f"""under_way AS MATERIALIZED (
     SELECT job_id FROM runs_run WHERE job_id IS NOT NULL AND state IN ({", ".join(f"'{state}'" for state in HOLDS_JOB)})
 ), busy AS MATERIALIZED (
-    SELECT job_id * 65536 + generate_series(1, count(*)) AS reached FROM under_way GROUP BY job_id
+    SELECT job_id * 65536 + row_number() OVER (PARTITION BY job_id) AS reached FROM under_way
 )"""  # noqa: S608
 _JOB_OPEN = (
     "(job_limit IS NULL OR job_id IS NULL OR (job_id * 65536 + job_limit) NOT IN (SELECT reached FROM busy)) AS open"
@@ -67,6 +68,20 @@ _FITS = """
     AND memory_bytes <= CASE WHEN queued_at < %(reserve)s THEN %(most_memory)s ELSE %(free_memory)s END
     AND cpus <= CASE WHEN queued_at < %(reserve)s THEN %(most_cpus)s ELSE %(free_cpus)s END
 """
+_FIRST_OF_JOBS = f"""
+WITH RECURSIVE first AS (
+    (SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {{line}}
+     ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1)
+    UNION ALL
+    SELECT n.* FROM first h CROSS JOIN LATERAL (
+        SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {{line}} AND coalesce(job_id, 0) > h.job
+        ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1
+    ) n
+)
+SELECT {_KEPT}, shape, true, true FROM (SELECT first.*, {_JOB_OPEN} FROM first) one
+WHERE open ORDER BY queued_at, id LIMIT %(limit)s
+"""  # noqa: S608
+_SAME_LINE = f"state = 'queued' AND project_id = f.project_id AND priority = f.priority AND {_SHAPE} = f.shape"
 _LINES = f"""
 WITH RECURSIVE {_BUSY}, head AS (
     (SELECT {_COLUMNS} FROM runs_run WHERE state = 'queued'
@@ -79,16 +94,17 @@ WITH RECURSIVE {_BUSY}, head AS (
     ) n
 ), front AS MATERIALIZED (
     SELECT {_KEPT}, shape, {_JOB_OPEN} FROM head WHERE {_FITS}
+), near AS MATERIALIZED (
+    SELECT n.* FROM front f CROSS JOIN LATERAL (
+        SELECT {_KEPT}, shape, open FROM (
+            SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
+            WHERE {_SAME_LINE} ORDER BY queued_at, id LIMIT {_FRONT}
+        ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT 1
+    ) n WHERE NOT f.open
 )
-SELECT * FROM front WHERE open
-UNION ALL
-SELECT n.* FROM front f CROSS JOIN LATERAL (
-    SELECT {_KEPT}, shape, open FROM (
-        SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
-        WHERE state = 'queued' AND project_id = f.project_id AND priority = f.priority AND {_SHAPE} = f.shape
-        ORDER BY queued_at, id LIMIT {_FRONT}
-    ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT 1
-) n WHERE NOT f.open
+SELECT front.*, false FROM front WHERE open
+UNION ALL SELECT near.*, false FROM near WHERE open
+UNION ALL SELECT n.* FROM near f CROSS JOIN LATERAL ({_FIRST_OF_JOBS.format(line=_SAME_LINE)}) n WHERE NOT f.open
 """  # noqa: S608
 _OF_LINE = f"state = 'queued' AND project_id = %(project)s AND priority = %(priority)s AND {_SHAPE} = %(shape)s"
 _OF_JOB = f"{_OF_LINE} AND coalesce(job_id, 0) = %(job)s"
@@ -99,18 +115,7 @@ SELECT {_KEPT}, shape, open FROM (
     WHERE {{line}} AND (queued_at, id) > (%(at)s, %(id)s) ORDER BY queued_at, id LIMIT {_FRONT}
 ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT %(limit)s
 """  # noqa: S608
-_JOBS = f"""
-WITH RECURSIVE {_BUSY}, head AS (
-    (SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {_OF_LINE}
-     ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1)
-    UNION ALL
-    SELECT n.* FROM head h CROSS JOIN LATERAL (
-        SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {_OF_LINE} AND coalesce(job_id, 0) > h.job
-        ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1
-    ) n
-)
-SELECT * FROM (SELECT {_KEPT}, shape, {_JOB_OPEN} FROM head) one WHERE open ORDER BY queued_at, id LIMIT %(limit)s
-"""  # noqa: S608
+_JOBS = f"WITH {_BUSY} SELECT * FROM ({_FIRST_OF_JOBS.format(line=_OF_LINE)}) one"  # noqa: S608
 
 
 def _read(query: str, values: Mapping[str, Any]) -> list[Candidate]:
@@ -119,36 +124,36 @@ def _read(query: str, values: Mapping[str, Any]) -> list[Candidate]:
         return [Candidate(*row) for row in cursor.fetchall()]
 
 
-@dataclass(slots=True)
 class _Line:
-    """`at` is the run that is next, or the last one seen when `ahead` is empty and more must be read."""
+    """`ahead` are the runs known to come next, `at` is the first of them, or the last one seen."""
 
-    at: Candidate
-    of_one_job: bool = False
-    ahead: list[Candidate] = field(default_factory=list)
+    def __init__(self, first: Candidate) -> None:
+        self.at = first
+        self.ahead = [first]
 
     def step(self) -> None:
         del self.ahead[0]
         if self.ahead:
             self.at = self.ahead[0]
 
-    def read(self, limit: int) -> list[Candidate]:
-        """What follows; the last one may be closed."""
-        line = _OF_JOB if self.of_one_job else _OF_LINE
-        return _read(_NEXT.format(line=line), {**self.values(limit), "at": self.at.queued_at, "id": self.at.run_id})
-
-    def jobs(self, limit: int) -> list[_Line]:
-        return [_Line(row, True, [row]) for row in _read(_JOBS, self.values(limit))]
-
-    def values(self, limit: int) -> dict[str, Any]:
+    def read_on(self, limit: int) -> list[_Line]:
+        """The line with its next runs; or the lines of its jobs, when so many in front wait for theirs."""
         at = self.at
-        return {
+        values = {
             "project": at.project_id,
             "priority": at.priority,
             "shape": at.shape,
             "job": at.job_id or 0,
+            "at": at.queued_at,
+            "id": at.run_id,
             "limit": limit,
         }
+        found = _read(_NEXT.format(line=_OF_JOB if at.of_job else _OF_LINE), values)
+        self.ahead = [row._replace(of_job=at.of_job) for row in found if row.open]
+        if self.ahead:
+            self.at = self.ahead[0]
+            return [self]
+        return [_Line(row) for row in _read(_JOBS, values)] if found and not at.of_job else []
 
 
 def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) -> Iterator[Candidate]:
@@ -162,7 +167,7 @@ def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) ->
         return step, occupancy.used[Gate.PROJECT][at.project_id], at.queued_at, at.run_id
 
     limit = wanted + _SPARE
-    lines = [_Line(row, False, [row] if row.open else []) for row in _read(_LINES, _limits(node, occupancy, now))]
+    lines = [_Line(row) for row in _read(_LINES, {**_limits(node, occupancy, now), "limit": limit})]
     heap = [(key(line.at), number, line) for number, line in enumerate(lines)]
     heapq.heapify(heap)
     number = len(heap)
@@ -172,7 +177,7 @@ def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) ->
         if key(line.at) > seen:
             pass  # its project has got a place since: it may be another's turn
         elif not line.ahead:
-            rest = _read_on(line, limit)
+            rest = line.read_on(limit)
         else:
             run = line.ahead[0]
             verdict = _judge(run, node, occupancy, now)
@@ -208,18 +213,6 @@ def _judge(run: Candidate, node: Node, occupancy: Occupancy, now: datetime) -> _
     if lack is Lack.PLACES or (waited and lack is not Lack.LABELS):
         return _Verdict.KEEP_FREE
     return _Verdict.LINE_WAITS
-
-
-def _read_on(line: _Line, limit: int) -> list[_Line]:
-    """The line with its next runs; or the lines of its jobs, when so many in front wait for theirs."""
-    ahead = line.read(limit) if line.at.open else []
-    if line.at.open and not ahead:
-        return []
-    if ahead and ahead[0].open:
-        line.ahead = [row for row in ahead if row.open]
-        line.at = line.ahead[0]
-        return [line]
-    return [] if line.of_one_job else line.jobs(limit)
 
 
 def _limits(node: Node, occupancy: Occupancy, now: datetime) -> dict[str, Any]:

@@ -325,6 +325,14 @@ def test_the_jobs_behind_a_long_front_of_a_busy_one_take_turns_by_age(db: None, 
     assert claim(NodeFactory(slots=30), now) == [run.pk for run in behind]
 
 
+def test_a_job_that_gets_full_in_a_claim_does_not_end_it(db: None, now: datetime) -> None:
+    spider = SpiderFactory()
+    first = queued(now, minutes=9, job=JobFactory(spider=spider), job_limit=2)
+    many(first, 500)
+    behind = [queued(now, job=JobFactory(spider=spider), job_limit=1) for _ in range(3)]
+    assert claim(NodeFactory(slots=30), now)[2:] == [run.pk for run in behind]
+
+
 def test_a_queue_of_which_nothing_can_start_costs_little(db: None, now: datetime) -> None:
     node, job = NodeFactory(memory_bytes=1000 * MIB), JobFactory()
     RunFactory(state=State.RUNNING, node=node, memory_bytes=900 * MIB, job=job)
