@@ -158,13 +158,11 @@ def _troubles(stage: Stage) -> str:
 def disk_for_runs_full(stage: Stage) -> None:
     """Not a byte is left where output goes. Whoever writes meanwhile may lose it, and must not be called a success."""
     ballast = stage.panel.home / "runs" / ".ballast"
-    stage.hurt |= stage.placed()
     try:
         with contextlib.suppress(OSError), ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(ballast.parent).free)
         stage.pause()
-        stage.hurt |= stage.placed()
-    finally:
+        finally:
         ballast.unlink()
 
 

@@ -113,10 +113,3 @@ class Stage:
             return str(error)
         unheard = [str(trouble) or "a node has not been heard of" for trouble, heard in rows if trouble or not heard]
         return " ".join(unheard)
-
-    def placed(self) -> set[int]:
-        with self.database() as connection:
-            rows = connection.execute(
-                "SELECT id FROM runs_run WHERE state IN ('starting', 'running', 'paused', 'stopping')"
-            ).fetchall()
-        return {int(str(row[0])) for row in rows}

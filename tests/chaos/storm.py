@@ -12,11 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.chaos import evidence, faults
-from tests.chaos.evidence import Evidence
+from tests.chaos.evidence import Evidence, Window
 from tests.chaos.ledger import Ledger
 from tests.chaos.load import Load, register
 from tests.chaos.stage import Stage
@@ -70,6 +70,8 @@ def rage(seed: int, seconds: float) -> Storm:
             jobs = register(started, folder / "registry")
             runs = min(MOST_RUNS, 12 + int(RUNS_A_MINUTE * seconds / 60))
             load = Load(started, jobs, random.Random(chance.random()), runs, seconds)  # noqa: S311
+            # How long a panel takes to come up is measured elsewhere.
+            stage.windows.append(Window(datetime.min.replace(tzinfo=UTC), datetime.now(UTC), "before the storm"))
             load.start()
             _strike(stage, storm, seconds, faults.ALWAYS + (faults.WITH_OWN_DISK if with_disk else ()))
             load.join(ENDS_WITHIN)
@@ -158,7 +160,13 @@ def _evidence(stage: Stage, load: Load) -> Evidence:
     found = evidence.collect(stage.panel.environment["DATABASE_URL"])
     found.containers = list(stage.ledger.entries)
     found.windows = stage.windows
-    found.hurt = stage.hurt
+    full = [window for window in stage.windows if faults.disk_for_runs_full.__name__ in window.fault]
+    found.hurt = stage.hurt | {
+        row.run
+        for row in found.attempts
+        for window in full
+        if row.claimed_at <= window.end and (row.finished_at or window.end) >= window.start
+    }
     found.promised = load.promised
     found.leftovers = _leftovers(stage)
     return found
