@@ -177,9 +177,12 @@ class Occupancy:
 
 
 _NEEDS = ("project_id", "spider_id", "job_id", "job_limit", "pools", "selector", "memory_bytes", "cpus")
+# First those that are under way, which are few, whatever the planner thinks of the history of these jobs.
 _OF_JOBS = f"""
-SELECT job_id, count(*) FROM runs_run
-WHERE job_id = ANY(%s) AND state IN ({", ".join(f"'{state}'" for state in HOLDS_JOB)}) GROUP BY job_id
+WITH under_way AS MATERIALIZED (
+    SELECT job_id FROM runs_run WHERE state IN ({", ".join(f"'{state}'" for state in HOLDS_JOB)})
+)
+SELECT job_id, count(*) FROM under_way WHERE job_id = ANY(%s) GROUP BY job_id
 """  # noqa: S608
 _LIMITS = f"""
 SELECT '{Gate.PROJECT}', id, max_running FROM spiders_project WHERE max_running IS NOT NULL
