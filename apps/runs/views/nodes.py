@@ -164,7 +164,8 @@ def maintenance(request: HttpRequest) -> HttpResponse:
     """Asks for the reason, and stops all starts."""
     if not may_change(request.user, Placement):
         raise Http404
-    why, wrong = request.POST.get("why", ""), ""
+    own, wrong = selectors.maintenance(), ""
+    why = request.POST.get("why", own.maintenance_why if own else "")
     if request.method == "POST":
         try:
             places.begin_maintenance(by=person(request.user), now=timezone.now(), why=why)
@@ -172,7 +173,7 @@ def maintenance(request: HttpRequest) -> HttpResponse:
             wrong = error.message
         else:
             return redirect("nodes:list")
-    context: dict[str, Any] = {"why": why, "wrong": wrong, "own": selectors.maintenance()}
+    context: dict[str, Any] = {"why": why, "wrong": wrong, "own": own}
     return render(request, "nodes/maintenance.html", context, status=422 if wrong else 200)
 
 

@@ -92,10 +92,7 @@ def tries(event: RunEvent) -> str:
         return ""
     values = {"n": failures, "most": allowed}
     if event.detail.get("infrastructure"):
-        return (
-            _("No fault of the spider: this is no try of its own, but number %(n)d of at most %(most)d such cases.")
-            % values
-        )
+        return _("No fault of the spider, so no try of its own: number %(n)d of at most %(most)d.") % values
     return _("%(n)d of %(most)d tries are used.") % values
 
 
