@@ -113,12 +113,12 @@ with open(os.environ["CLAW_RECORDS"], "a") as records:
     records.write(json.dumps({"params": params, "secret": len(secret)}) + "\\n")
 open(os.path.join(os.environ["CLAW_OUTPUT"], "report.txt"), "w").write("x")
 print(os.environ["CLAW_RUN"], os.environ["CLAW_ATTEMPT"], os.environ["OWN"], os.environ["TZ"], flush=True)
+print(os.environ["CLAW_FAILED_RUN"], os.environ.get("CLAW_OTHER"), flush=True)
 """
-    handle = driver.script(
-        script, params={"q": "中文 \" '"}, secrets={"token": "geheim"}, env={"OWN": "mine", "CLAW_RUN": "forged"}
-    )
+    env = {"OWN": "mine", "CLAW_RUN": "forged", "CLAW_FAILED_RUN": "7", "CLAW_OTHER": "forged"}
+    handle = driver.script(script, params={"q": "中文 \" '"}, secrets={"token": "geheim"}, env=env)
     assert driver.wait(handle).exit_code == 0, driver.out(handle)
-    assert driver.out(handle) == f"{handle.run_id} 1 mine UTC\n"
+    assert driver.out(handle) == f"{handle.run_id} 1 mine UTC\n7 None\n"
     assert driver.records(handle) == '{"params": {"q": "\\u4e2d\\u6587 \\" \'"}, "secret": 6}\n'
     folder = driver.settings.secrets_dir(handle.name)
     assert folder.exists()
