@@ -162,7 +162,7 @@ def disk_for_runs_full(stage: Stage) -> None:
         with contextlib.suppress(OSError), ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(ballast.parent).free)
         stage.pause()
-        finally:
+    finally:
         ballast.unlink()
 
 
