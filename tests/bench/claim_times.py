@@ -111,7 +111,7 @@ def blocked(node: Node) -> list[float]:
     busy = RunFactory(state=State.RUNNING, node=node, job_limit=1)
     for held in (full, busy):
         fill([held], 5000, state=f"'{State.QUEUED}'", node_id="NULL", queued_at="queued_at - interval '9 minutes'")
-    fill([RunFactory(job=busy.job)], CLAIMS + 50)
+    fill([RunFactory(job=JobFactory(spider=busy.spider))], CLAIMS + 50)
     return times(claim, node)
 
 

@@ -16,8 +16,8 @@ CREATE INDEX run_queue_shape ON runs_run
     (project_id, priority, claw_run_shape(spider_id, memory_bytes, cpus, pools, selector), queued_at, id)
     WHERE state = 'queued';
 CREATE INDEX run_queue_job ON runs_run
-    (project_id, priority, claw_run_shape(spider_id, memory_bytes, cpus, pools, selector), (coalesce(job_id, 0)),
-     queued_at, id)
+    (project_id, priority, claw_run_shape(spider_id, memory_bytes, cpus, pools, selector),
+     (coalesce(job_id, 0) * 65536 + coalesce(job_limit, 0)), queued_at, id)
     WHERE state = 'queued';
 """
 

@@ -68,14 +68,16 @@ _FITS = """
     AND memory_bytes <= CASE WHEN queued_at < %(reserve)s THEN %(most_memory)s ELSE %(free_memory)s END
     AND cpus <= CASE WHEN queued_at < %(reserve)s THEN %(most_cpus)s ELSE %(free_cpus)s END
 """
+# Runs of a job may have been asked for under different limits.
+_JOB = "coalesce(job_id, 0) * 65536 + coalesce(job_limit, 0)"
 _FIRST_OF_JOBS = f"""
 WITH RECURSIVE first AS (
-    (SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {{line}}
-     ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1)
+    (SELECT {_COLUMNS}, {_JOB} AS job FROM runs_run WHERE {{line}}
+     ORDER BY {_JOB}, queued_at, id LIMIT 1)
     UNION ALL
     SELECT n.* FROM first h CROSS JOIN LATERAL (
-        SELECT {_COLUMNS}, coalesce(job_id, 0) AS job FROM runs_run WHERE {{line}} AND coalesce(job_id, 0) > h.job
-        ORDER BY coalesce(job_id, 0), queued_at, id LIMIT 1
+        SELECT {_COLUMNS}, {_JOB} AS job FROM runs_run WHERE {{line}} AND {_JOB} > h.job
+        ORDER BY {_JOB}, queued_at, id LIMIT 1
     ) n
 )
 SELECT {_KEPT}, shape, true, true FROM (SELECT first.*, {_JOB_OPEN} FROM first) one
@@ -107,7 +109,7 @@ UNION ALL SELECT near.*, false FROM near WHERE open
 UNION ALL SELECT n.* FROM near f CROSS JOIN LATERAL ({_FIRST_OF_JOBS.format(line=_SAME_LINE)}) n WHERE NOT f.open
 """  # noqa: S608
 _OF_LINE = f"state = 'queued' AND project_id = %(project)s AND priority = %(priority)s AND {_SHAPE} = %(shape)s"
-_OF_JOB = f"{_OF_LINE} AND coalesce(job_id, 0) = %(job)s"
+_OF_JOB = f"{_OF_LINE} AND {_JOB} = %(job)s"
 _NEXT = f"""
 WITH {_BUSY}
 SELECT {_KEPT}, shape, open FROM (
@@ -143,7 +145,7 @@ class _Line:
             "project": at.project_id,
             "priority": at.priority,
             "shape": at.shape,
-            "job": at.job_id or 0,
+            "job": (at.job_id or 0) * 65536 + (at.job_limit or 0),
             "at": at.queued_at,
             "id": at.run_id,
             "limit": limit,

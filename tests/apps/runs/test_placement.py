@@ -333,6 +333,14 @@ def test_a_job_that_gets_full_in_a_claim_does_not_end_it(db: None, now: datetime
     assert claim(NodeFactory(slots=30), now)[2:] == [run.pk for run in behind]
 
 
+def test_a_job_whose_limit_was_raised_is_not_held_up_by_its_older_runs(db: None, now: datetime) -> None:
+    job = JobFactory()
+    RunFactory(state=State.RUNNING, node=NodeFactory(), job=job)
+    many(queued(now, minutes=9, job=job, job_limit=1), 999)
+    raised, free = queued(now, minutes=2, job=job, job_limit=3), queued(now, minutes=1, job=job)
+    assert claim(NodeFactory(), now) == [raised.pk, free.pk]
+
+
 def test_a_queue_of_which_nothing_can_start_costs_little(db: None, now: datetime) -> None:
     node, job = NodeFactory(memory_bytes=1000 * MIB), JobFactory()
     RunFactory(state=State.RUNNING, node=node, memory_bytes=900 * MIB, job=job)
