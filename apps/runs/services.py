@@ -103,14 +103,19 @@ def _run_of_key(order: RunOrder, key: str) -> Run | None:
 
 
 @transaction.atomic
-def request_stop(*, run: Run, by: Actor, now: datetime, cause: str = "user") -> None:
-    """End a run from any active state; a second request changes nothing. It is over when its end is proven."""
+def request_stop(
+    *, run: Run, by: Actor, now: datetime, cause: str = "user", detail: Mapping[str, Any] | None = None
+) -> None:
+    """End a run from any active state; a second request changes nothing. It is over when its end is proven.
+
+    `detail` are values for the sentence of the cause.
+    """
     known: dict[str, Any] = {
         "run_id": run.pk,
         "now": now,
         "actor": by,
         "reason": "stopped_by_user" if cause == "user" else cause,
-        "detail": {"by": by.name} if cause == "user" else {},
+        "detail": {**({"by": by.name} if cause == "user" else {}), **(detail or {})},
         "stop_requested_at": now,
         "stop_cause": cause,
     }

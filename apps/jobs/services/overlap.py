@@ -32,7 +32,7 @@ def settle_overlap(job: Job, run: Run, *, by: Actor, now: datetime) -> None:
     if job.overlap == Overlap.REPLACE:
         for each in earlier:
             with contextlib.suppress(RunFinished):
-                request_stop(run=each, by=by, now=now, cause="replaced")
+                request_stop(run=each, by=by, now=now, cause="replaced", detail={"run": run.pk})
     elif job.overlap == Overlap.QUEUE:
         # The first of them runs or is about to: it does not wait for another.
         waiting, most = earlier.count() - 1, job.overlap_max or MOST_WAITING

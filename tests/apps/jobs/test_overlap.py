@@ -112,6 +112,7 @@ def test_a_newer_run_takes_the_place_of_the_earlier_ones(now: datetime) -> None:
         each.refresh_from_db()
     assert (run.state, run.job_limit) == (State.QUEUED, 1)
     assert (waiting.state, waiting.reason) == (State.CANCELED, "replaced")
+    assert reasons.sentence(waiting) == f"Replaced by run {run.pk} of the same job."
     assert (running.state, running.stop_cause) == (State.STOPPING, "replaced")
     assert (stopping.state, stopping.stop_cause) == (State.STOPPING, "user")
 
