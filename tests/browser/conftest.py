@@ -115,12 +115,14 @@ def open_page(transactional_db: None, panel_url: str, browser: Browser) -> Itera
         theme: str = "light",
         language: str = "en",
         size: dict[str, int] | None = None,
+        scripts: bool = True,
     ) -> Page:
         context = browser.new_context(
             base_url=panel_url,
             viewport=size or DESKTOP,  # type: ignore[arg-type]  # playwright's own TypedDict
             locale=language,
             accept_downloads=True,
+            java_script_enabled=scripts,
             color_scheme="dark" if theme == "dark" else "light",
         )
         contexts.append(context)
