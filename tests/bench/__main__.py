@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.bench import idle, logs, pages, trigger
+from tests.bench import claim, idle, logs, pages, throughput, trigger
 from tests.bench.figures import Figure
 from tests.panel import ROOT, Panel, panel
 
@@ -20,6 +20,9 @@ def measure(started: Panel) -> list[Figure]:
     steps: list[tuple[str, Callable[[Panel], Any]]] = [
         ("idle", idle.idle),
         ("first line", trigger.first_line),
+        ("throughput", throughput.throughput),
+        ("takeover", throughput.takeover),
+        ("claim", claim.claim_times),
         ("bulk log", logs.bulk_log),
         ("live latency", logs.live_latency),
         ("items", logs.item_rate),

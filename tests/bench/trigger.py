@@ -47,7 +47,7 @@ def first_line(panel: Panel, runs: int = 20) -> Figure:
     return Figure(f"API call to first stored line ({panel.executor})", value, "+150 ms", above <= 150)
 
 
-def _code(panel: Panel) -> Path:
+def code_folder(panel: Panel) -> Path:
     return next(folder for folder in (panel.home / "code").iterdir() if (folder / "meter.py").is_file())
 
 
@@ -72,7 +72,7 @@ def _bare_docker(panel: Panel, number: int) -> float:
         request_id="bench",
         spider="meter",
         command=("python3", "meter.py"),
-        code_dir=_code(panel),
+        code_dir=code_folder(panel),
         run_dir=panel.home / "bare" / str(number),
         environment=image,
         params=PARAMS,
@@ -100,7 +100,7 @@ def _bare_process(panel: Panel, number: int) -> float:
         with out.open("wb") as file:
             child = subprocess.Popen(
                 [sys.executable, "meter.py"],
-                cwd=_code(panel),
+                cwd=code_folder(panel),
                 stdout=file,
                 env={**os.environ, "CLAW_PARAMS": json.dumps(PARAMS), "CLAW_RECORDS": str(records)},
             )

@@ -53,7 +53,7 @@ class Bench:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     more: dict[str, str] = field(default_factory=dict)
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
+    def start_worker(self, **more: str) -> subprocess.Popen[bytes]:
         parts = urlsplit(os.environ["DATABASE_URL"])
         name = connection.settings_dict["NAME"]
         environment = {
@@ -65,6 +65,7 @@ class Bench:
             "CLAWPANEL_NODE_SLOTS": "24",
             "CELERY_SKIP_CHECKS": "1",
             **self.more,
+            **more,
         }
         command = [sys.executable, "-m", "celery", "--quiet", "-A", "clawpanel", "worker", "-P", "threads", "-c", "4"]
         command += ["-Q", "control,node.node-t", "--without-gossip", "--without-mingle", "-l", "INFO"]

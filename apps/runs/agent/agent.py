@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from django.db import Error, connection
@@ -22,6 +21,7 @@ from apps.runs.agent.dispatch import Dispatcher
 from apps.runs.agent.followed import Followed
 from apps.runs.agent.loops import Loop
 from apps.runs.agent.observer import Observer
+from apps.runs.agent.pool import DaemonPool
 from apps.runs.agent.sampler import Sampler
 from apps.runs.agent.station import Station
 from apps.runs.agent.tail import Tail
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 LEAVE_SECONDS = 4.0
 WATCH_AGAIN = 5.0
+CLEARERS = 4
 EXACT_ENOUGH = timedelta(seconds=2)
 
 
@@ -47,8 +48,8 @@ class Agent:
         node = leases.register(report, now=timezone.now())
         self.station = Station(config, executor, node)
         self.station.set_trouble("start", "It is starting up.")
-        self.pool = ThreadPoolExecutor(config.starters, "agent-start")
-        self.clearing = ThreadPoolExecutor(2, "agent-clear")
+        self.pool = DaemonPool(config.starters, "agent-start")
+        self.clearing = DaemonPool(CLEARERS, "agent-clear")
         self.dispatcher = Dispatcher(self.station, self.pool)
         self.tail = Tail(self.station, self.ended)
         self.observer = Observer(self.station)
@@ -120,8 +121,8 @@ class Agent:
         station.stop.set()
         self._beat_stop.set()
         station.wake_all()
-        self.pool.shutdown(wait=False, cancel_futures=True)
-        self.clearing.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown()
+        self.clearing.shutdown()
         deadline = time.monotonic() + LEAVE_SECONDS
         for thread in self._threads:
             thread.join(max(0.05, deadline - time.monotonic()))

@@ -38,6 +38,12 @@ def hold(station: Station, followed: Followed, handle: Handle, seen: Observation
         _resumed(station, followed)
 
 
+def note_resumed(station: Station, followed: Followed) -> None:
+    """It went on and ended before anybody had seen it run again."""
+    if followed.paused_at is not None and not followed.pause_wanted and not followed.stop_cause:
+        _resumed(station, followed)
+
+
 def end_overlong_pause(station: Station, followed: Followed) -> None:
     """A pause that nobody ends holds memory and a place for ever."""
     if not followed.pause_wanted or not followed.clocks.pause_is_over(time.monotonic()):

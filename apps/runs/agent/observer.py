@@ -90,6 +90,7 @@ class Observer:
         crash_point("exit-seen")
         try:
             mark_running(self.station, followed, seen)
+            freezing.note_resumed(self.station, followed)
         except Error as error:
             # Its end is stored with the last bytes; that it ran is known by then.
             logger.info("%r: %s", followed, error)

@@ -86,7 +86,7 @@ class Station:
     change: threading.Event = field(default_factory=threading.Event)  # wakes the observer
     fresh: threading.Event = field(default_factory=threading.Event)  # wakes the sampler
     # Builds may take minutes and wait for the network; only this many starts work the engine at a time.
-    engine_places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(4))
+    engine_places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(8))
     skew: timedelta = timedelta(0)
     heard_at: float = field(default_factory=time.monotonic)
     hints: Hints = field(default_factory=Hints)

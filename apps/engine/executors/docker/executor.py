@@ -56,6 +56,7 @@ class DockerExecutor:
         self._cpus = 0
         self._volumes: dict[str, tuple[str, ...]] = {}
         self._groups: dict[str, Groups] = {}
+        self._fresh: set[str] = set()  # made by us a moment ago: certain to be created and no more
         self._lock = Lock()
 
     @property
@@ -63,7 +64,8 @@ class DockerExecutor:
         """Connected on first use, so that an engine that is down at our start is not the end of us."""
         with self._lock:
             if self._client is None:
-                self._client = connect(self._settings.docker_url, self._settings.docker_timeout)
+                settings = self._settings
+                self._client = connect(settings.docker_url, settings.docker_timeout, certs=settings.docker_certs)
             return self._client
 
     def gateway(self) -> str:
@@ -102,7 +104,10 @@ class DockerExecutor:
         try:
             with translated():
                 ref = self._create(config, spec.name)
-            return self._handle(spec.name, spec.run_id, spec.attempt, ref, spec.run_dir) if ref else self._adopt(spec)
+            if not ref:
+                return self._adopt(spec)
+            self._fresh.add(ref)
+            return self._handle(spec.name, spec.run_id, spec.attempt, ref, spec.run_dir)
         except (CreateFailed, ImageMissing):
             remove_secrets(secrets)
             raise
@@ -131,7 +136,9 @@ class DockerExecutor:
         return found
 
     def start(self, handle: Handle) -> None:
-        if self.inspect(handle).phase is not Phase.CREATED:
+        fresh = handle.ref in self._fresh
+        self._fresh.discard(handle.ref)
+        if not fresh and self.inspect(handle).phase is not Phase.CREATED:
             return
         try:
             with translated():
@@ -238,6 +245,7 @@ class DockerExecutor:
 
     def remove(self, handle: Handle) -> None:
         self._groups.pop(handle.ref, None)
+        self._fresh.discard(handle.ref)
         try:
             with translated():
                 self._api.remove_container(handle.ref, force=True, v=True)
