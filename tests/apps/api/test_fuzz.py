@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.factories import RunFactory
+from tests.factories import NodeFactory, RunFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ NAMES = st.sampled_from([
     "name", "spider", "parameters", "limits", "priority", "env", "memory_mb", "cpus", "timeout_seconds",
     "grace_seconds", "count", "words", "password", "set", "state", "id", "version", "CLAW_RUN", "PATH",
 ]) | st.text(max_size=8)
-FILTERS = st.sampled_from(["after", "limit", "level", "state", "job", "spider", "since", "x"])
+FILTERS = st.sampled_from(["after", "limit", "level", "state", "job", "spider", "since", "attempt", "x"])
 # fmt: on
 ODD = st.sampled_from(
     [
@@ -96,10 +96,28 @@ def test_running_a_job(api, job, parameters, key):
 
 
 @relaxed
+@given(body=BODIES, value=VALUES, address=st.sampled_from(["runs/bulk", "runs/{run}/rerun", "nodes/1/drain", "pools"]))
+def test_acting_on_runs_and_places(api, job, owner, body, value, address):
+    """As a superuser: nobody else gets as far as the body of a node or pool."""
+    owner.is_superuser = True
+    run = RunFactory(job=job)
+    node = NodeFactory(pk=1)
+    body = {"action": "rerun", "ids": value, "within": value, "limit": value, "parameters": value, **body}
+    names = {"bulk": ("action", "ids"), "rerun": ("parameters",), "drain": ("within",), "pools": ("name", "limit")}
+    own = names[address.rsplit("/", 1)[-1]]
+    for sent in (body, {name: body[name] for name in own if name in body}):
+        target = f"/api/v1/{address.format(run=run.pk)}/"
+        check(api.post(target, dump(sent), content_type="application/json"))
+    node.delete()
+
+
+@relaxed
 @given(query=st.dictionaries(FILTERS, SCALARS, max_size=3))
 def test_filters(api, job, query):
     run = RunFactory(job=job)
     texts = {name: str(value).encode("utf-8", "replace").decode() for name, value in query.items()}
-    for address in ("spiders/", "jobs/", "runs/", f"runs/{run.pk}/log/", f"runs/{run.pk}/items/"):
+    own = f"runs/{run.pk}/"
+    lists = ("spiders/", "jobs/", "runs/", "nodes/", "pools/")
+    for address in (*lists, f"{own}log/", f"{own}items/", f"{own}events/", f"{own}items.csv"):
         check(api.get(f"/api/v1/{address}", texts))
     run.delete()
