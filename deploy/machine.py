@@ -27,6 +27,7 @@ PACKAGES = {
     "shellcheck": "shellcheck",
     "curl": "curl",
     "gettext": "msgfmt",
+    "rabbitmq-server": "/usr/lib/rabbitmq/bin/rabbitmq-server",
     "fonts-noto-cjk": "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
 }
 PUBLIC_BASE = "python:3.12-slim"

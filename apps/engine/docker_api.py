@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import requests
 import urllib3
 from docker import APIClient
 from docker.errors import APIError, DockerException, ImageNotFound
+from docker.tls import TLSConfig
 
 from apps.engine.errors import CreateFailed, EngineUnavailable
 
@@ -26,10 +28,29 @@ _SERVER_ERROR = 500
 _FAULTS_OF_THE_CONTAINER = ("oci runtime", "invalid mount", "no such file", "executable file not found", "mount")
 
 
-def connect(url: str, timeout: int = DEFAULT_TIMEOUT_SECONDS) -> APIClient:
-    """Asks the engine for its version. Raises `EngineUnavailable`."""
+class _Client(APIClient):
+    """Takes nothing from the machine's own variables: REQUESTS_CA_BUNDLE would win over the engine's certificate, and
+    a proxy is for what is beyond the network."""
+
+    @property
+    def trust_env(self) -> bool:
+        return False
+
+    @trust_env.setter
+    def trust_env(self, _: bool) -> None:
+        return
+
+
+def connect(url: str, timeout: int = DEFAULT_TIMEOUT_SECONDS, *, certs: Path | None = None) -> APIClient:
+    """Asks the engine for its version; `certs` is a folder as Docker's tools have it. Raises `EngineUnavailable`."""
     with translated():
-        return APIClient(base_url=url or None, version="auto", timeout=timeout)
+        tls = _tls(certs) if certs is not None else False
+        return _Client(base_url=url or None, version="auto", timeout=timeout, tls=tls)
+
+
+def _tls(certs: Path) -> TLSConfig:
+    pair = (str(certs / "cert.pem"), str(certs / "key.pem"))
+    return TLSConfig(client_cert=pair, ca_cert=str(certs / "ca.pem"), verify=True)
 
 
 def create_container(api: APIClient, config: dict[str, Any], name: str) -> str:

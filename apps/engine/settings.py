@@ -19,6 +19,7 @@ class EngineSettings:
     install: str
     home: Path
     docker_url: str = ""
+    docker_certs: Path | None = None
     docker_timeout: int = 10
     runner_base: str = ""
     runner_context: Path = REPOSITORY / "deploy" / "images" / "runner"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -18,6 +19,7 @@ from apps.core import valkey as addresses
 from apps.runs import live
 from apps.runs.live import publish
 from apps.runs.live.notices import mailbox
+from tests.journeys.rabbits import SCRIPT, rabbit
 from tests.journeys.valkeys import Server, Watched, until, valkey, watched
 from tests.panel import Panel, panel
 
@@ -172,3 +174,30 @@ def test_notices_channels_and_caches_follow_the_master(many: Watched, monkeypatc
     assert asyncio.run(passed_on())
     cache.set("colour", "blue")
     assert cache.get("colour") == "blue"
+
+
+@pytest.mark.skipif(not Path(SCRIPT).exists(), reason="no RabbitMQ: apt-get install -y rabbitmq-server")
+def test_rabbitmq_carries_the_messages_and_may_die_as_well() -> None:
+    with rabbit() as server, panel("process", slots=4, CLAWPANEL_BROKER_URL=server.url) as running:
+        long = crawl(running, "long", seconds=25)
+        running.until(long, "running")
+        assert server.queue("control")[1] == 1
+        server.kill()
+        launched = crawl(running, "launched while there is no broker")
+        assert running.wait(launched, 30)["state"] == "succeeded"
+        assert not is_ready(running)
+        server.start()
+        until(lambda: server.queue("control")[1] == 1, 60, "the worker does not take messages again")
+        until(lambda: is_ready(running), 30, "the panel does not say that it is ready")
+        assert_whole(running, long)
+
+        # Hints go there again as well: with the worker frozen they pile up, beyond those it holds already.
+        worker = running.process_with("celery", " worker ")
+        worker.suspend()
+        try:
+            for number in range(10):
+                crawl(running, f"hint {number}")
+            until(lambda: server.queue("control")[0] > 0, 10, "hints do not reach the broker that is back")
+        finally:
+            worker.resume()
+        until(lambda: server.queue("control")[0] == 0, 30, "the worker does not take messages")

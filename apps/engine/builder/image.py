@@ -66,7 +66,7 @@ class ImageBuilder:
     def _once(self, tag: str, digest: str, say: Say, build: Callable[[APIClient, str], None]) -> str:
         if tag in self._known:
             return tag
-        api = connect(self._settings.docker_url, timeout=BUILD_TIMEOUT_SECONDS)
+        api = connect(self._settings.docker_url, BUILD_TIMEOUT_SECONDS, certs=self._settings.docker_certs)
         try:
             if image_details(api, tag) is None:
                 with build_lock(self._settings.home, digest, say):

@@ -16,6 +16,7 @@ def engine_settings() -> EngineSettings:
         install=settings.CLAWPANEL_INSTALL,
         home=Path(settings.CLAWPANEL_HOME),
         docker_url=settings.CLAWPANEL_DOCKER_URL,
+        docker_certs=settings.CLAWPANEL_DOCKER_CERTS,
         runner_base=settings.CLAWPANEL_RUNNER_BASE,
         # The same words as `up` uses: two sets of packet rules would undo each other.
         demo_address=f":{settings.CLAWPANEL_DEMO_PORT}",

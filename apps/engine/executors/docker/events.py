@@ -51,7 +51,7 @@ class _Follower:
 
     def follow(self) -> bool:
         """Whether some event came. Wakes once at the start: something may have happened while nobody listened."""
-        api = connect(self._settings.docker_url)
+        api = connect(self._settings.docker_url, certs=self._settings.docker_certs)
         heard = False
         try:
             filters = {"type": "container", "event": _KINDS, "label": [f"{LABEL_INSTALL}={self._settings.install}"]}

@@ -33,7 +33,9 @@ class HealthCheck:
 
     def _info(self) -> dict[str, Any]:
         if self._api is None:
-            self._api = connect(self._settings.docker_url, timeout=HEALTH_TIMEOUT_SECONDS)
+            self._api = connect(
+                self._settings.docker_url, timeout=HEALTH_TIMEOUT_SECONDS, certs=self._settings.docker_certs
+            )
         with translated():
             info: dict[str, Any] = self._api.info()
         return info
