@@ -29,7 +29,7 @@ CHOICES = {"overlap": Overlap, "on_node_lost": NodeLost}
 COUNTING = (Overlap.QUEUE, Overlap.ALLOW)
 
 
-def take_limits(job: Job, changes: dict[str, Any], faults: Faults) -> None:
+def take_limits(job: Job, changes: dict[str, Any], *, faults: Faults) -> None:
     for name in NUMBERS:
         if name in changes:
             setattr(job, name, _checked_number(name, changes[name], faults))

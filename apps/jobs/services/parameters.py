@@ -13,6 +13,7 @@ from apps.core.actors import Actor
 from apps.core.errors import Conflict, Invalid
 from apps.core.schema_forms import secret_names, split_secrets, validate
 from apps.jobs.models import Job
+from apps.jobs.policies import Faults
 from apps.jobs.selectors import version_of
 from apps.runs.models import Run
 from apps.spiders.models import Secret, Version
@@ -34,7 +35,7 @@ def needed_version(job: Job) -> Version:
     return version
 
 
-def take_parameters(job: Job, changes: dict[str, Any], faults: dict[str, list[str]]) -> dict[str, Any]:
+def take_parameters(job: Job, changes: dict[str, Any], *, faults: Faults) -> dict[str, Any]:
     schema = needed_version(job).parameter_schema
     given = changes.get("parameters", job.parameters)
     if not isinstance(given, Mapping):
@@ -44,7 +45,7 @@ def take_parameters(job: Job, changes: dict[str, Any], faults: dict[str, list[st
     typed |= changes.get("secrets") or {}
     stored = {name: pk for name, pk in job.secrets.items() if name not in typed}
     try:
-        check_parameters(schema, plain, typed, stored)
+        check_parameters(schema, plain, typed=typed, stored=stored)
     except Invalid as error:
         faults.update(error.fields)
     job.parameters = plain
@@ -52,7 +53,7 @@ def take_parameters(job: Job, changes: dict[str, Any], faults: dict[str, list[st
 
 
 def check_parameters(
-    schema: Mapping[str, Any], plain: Mapping[str, Any], typed: Mapping[str, Any], stored: Mapping[str, int]
+    schema: Mapping[str, Any], plain: Mapping[str, Any], *, typed: Mapping[str, Any], stored: Mapping[str, int]
 ) -> None:
     """Against the schema, secrets included. Faults are named `parameters.<path>`."""
     known = secret_names(schema)
@@ -86,13 +87,13 @@ def _kept(job: Job, typed: Mapping[str, Any], by: int | None, now: datetime) -> 
     }
 
 
-def replace_secrets(job: Job, typed: Mapping[str, Any], by: User, now: datetime) -> None:
+def replace_secrets(job: Job, typed: Mapping[str, Any], *, by: User, now: datetime) -> None:
     untouched = {name: pk for name, pk in job.secrets.items() if name not in typed}
     job.secrets = {**untouched, **_kept(job, typed, by.pk, now)}
 
 
 def kept_for_run(
-    job: Job, typed: Mapping[str, Any], by: Actor, now: datetime, idempotency_key: str | None
+    job: Job, typed: Mapping[str, Any], *, by: Actor, now: datetime, idempotency_key: str | None
 ) -> dict[str, int]:
     """Secrets typed for one run. A repeated request with its key must give the same order, so the same rows."""
     typed = {name: value for name, value in typed.items() if value is not None}

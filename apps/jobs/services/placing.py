@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 MOST_POOLS = 20
 
 
-def take_pools(changes: dict[str, Any], faults: Faults) -> list[Pool] | None:
+def take_pools(changes: dict[str, Any], *, faults: Faults) -> list[Pool] | None:
     """The named pools, by name or id; None when nothing is said of them."""
     if "pools" not in changes:
         return None
@@ -38,7 +38,7 @@ def take_pools(changes: dict[str, Any], faults: Faults) -> list[Pool] | None:
     return found
 
 
-def take_selector(job: Job, changes: dict[str, Any], faults: Faults) -> None:
+def take_selector(job: Job, changes: dict[str, Any], *, faults: Faults) -> None:
     if "selector" not in changes:
         return
     job.selector, wrong = check_selector(changes["selector"])
@@ -46,7 +46,7 @@ def take_selector(job: Job, changes: dict[str, Any], faults: Faults) -> None:
         faults["selector"] = wrong
 
 
-def check_capacity(job: Job, changes: dict[str, Any], faults: Faults) -> None:
+def check_capacity(job: Job, changes: dict[str, Any], *, faults: Faults) -> None:
     """Refuse what no node could ever take; while no node is known anything may be true later."""
     touched = {"memory_mb", "cpus", "selector"}
     if (job.pk and not changes.keys() & touched) or faults.keys() & touched:

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 PARAMETER, VARIABLE = "failed_run", "CLAW_FAILED_RUN"
 
 
-def take_repair_job(job: Job, by: User, changes: dict[str, Any], faults: Faults) -> None:
+def take_repair_job(job: Job, changes: dict[str, Any], *, by: User, faults: Faults) -> None:
     """A job of the same project that this person may run, and that does not lead back here."""
     if "repair_job" not in changes:
         return

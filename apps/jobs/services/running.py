@@ -49,8 +49,8 @@ def run_job(
     ours = {name: value for name, value in locked.parameters.items() if name in known}
     whole = {**ours, **plain}
     stored = {name: pk for name, pk in locked.secrets.items() if name in secret_names(schema) and name not in typed}
-    check_parameters(schema, whole, typed, stored)
-    ids = {**stored, **kept_for_run(locked, typed, by, now, idempotency_key)}
+    check_parameters(schema, whole, typed=typed, stored=stored)
+    ids = {**stored, **kept_for_run(locked, typed, by=by, now=now, idempotency_key=idempotency_key)}
     order = _order(
         locked,
         version,

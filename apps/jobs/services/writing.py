@@ -108,21 +108,21 @@ def _write(job: Job, by: User, now: datetime, changes: dict[str, Any]) -> None:
         for name, said in check_environment(changes["env"]).items():
             faults.setdefault("env", []).extend(f"{name}: {text}" if name else text for text in said)
         job.env = changes["env"]
-    take_limits(job, changes, faults)
+    take_limits(job, changes, faults=faults)
     if "retry" in changes:
         retry, said_of_retry = check_retry(changes["retry"])
         job.retry = retry.as_spec()
         faults.update(said_of_retry)
-    take_selector(job, changes, faults)
-    check_capacity(job, changes, faults)
-    pools = take_pools(changes, faults)
-    take_repair_job(job, by, changes, faults)
+    take_selector(job, changes, faults=faults)
+    check_capacity(job, changes, faults=faults)
+    pools = take_pools(changes, faults=faults)
+    take_repair_job(job, changes, by=by, faults=faults)
     typed: dict[str, Any] = {}
     if not faults.get("version") and changes.keys() & {"parameters", "secrets", "version"}:
-        typed = take_parameters(job, changes, faults)
+        typed = take_parameters(job, changes, faults=faults)
     if faults:
         raise Invalid(_("Some of this cannot be taken."), fields=faults)
-    replace_secrets(job, typed, by, now)
+    replace_secrets(job, typed, by=by, now=now)
     _save(job)
     if pools is not None:
         job.pools.set(pools)
