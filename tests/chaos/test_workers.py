@@ -6,13 +6,14 @@ import signal
 import statistics
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from apps.runs.models import Run, RunEvent
+from apps.runs.models import Item, Run, RunEvent
 from apps.runs.policies import RetryPolicy
 from apps.runs.states import State
 from clawpanel.celery import app
@@ -59,6 +60,11 @@ def hint(name: str) -> None:
     """Ten times the same."""
     for _ in range(10):
         app.send_task(name, queue="control", retry=False)
+
+
+def remove_by_hand(run: Run) -> None:
+    name = f"claw-{settings.CLAWPANEL_INSTALL}-r{run.pk}-a1"
+    subprocess.run(["docker", "rm", "-f", name], check=True, capture_output=True)
 
 
 def adopted(run: Run) -> Any:
@@ -164,11 +170,30 @@ def test_a_container_removed_by_hand_is_tried_again(panel: Bench) -> None:
     policy = RetryPolicy(attempts=2, delay_seconds=1, jitter=0)
     run = panel.request(SLOW, "120", "20", "2", "0", cpus=0.2, retry=policy)
     panel.wait(run, lambda run: run.lines > 10, seconds=120)
-    name = f"claw-{settings.CLAWPANEL_INSTALL}-r{run.pk}-a1"
-    subprocess.run(["docker", "rm", "-f", name], check=True, capture_output=True)
+    remove_by_hand(run)
     panel.wait(run, is_over, seconds=120)
     assert (run.state, run.attempt) == ("succeeded", 2)
     first, second = run.attempts.order_by("number")
     assert (first.reason, first.infrastructure) in (("container_vanished", True), ("killed", False))
     assert second.exit_code == 0
     assert lines(run)[-120:] == [f"line {n}" for n in range(1, 121)]
+
+
+def test_what_was_started_by_a_worker_that_could_not_say_so_is_never_started_again(
+    panel: Bench, ledger: Ledger
+) -> None:
+    """Its container is removed before another worker looks: a new attempt, not the same one twice."""
+    run = panel.request(SLOW, "200", "20", "2", "0", cpus=0.2)
+    panel.more["CLAW_CRASH_AT"] = "started"
+    panel.start_worker().wait(120)
+    del panel.more["CLAW_CRASH_AT"]
+    until(lambda: starts(ledger, run) == [1], 10)
+    time.sleep(1)  # it writes
+    remove_by_hand(run)
+    panel.start_worker()
+    panel.wait(run, is_over, seconds=120)
+    assert (run.state, run.attempt) == ("succeeded", 2)
+    assert run.attempts.get(number=1).reason == "container_vanished"
+    numbers = list(Item.objects.filter(run_id=run.pk, attempt=2).order_by("seq").values_list("data__n", flat=True))
+    assert numbers == list(range(1, 101))
+    assert Counter(entry.attempt for entry in ledger.entries if entry.what == "start") == {1: 1, 2: 1}

@@ -26,6 +26,8 @@ from apps.spiders.models import CodeArchive
 logger = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 2.0
+# A file beside the spools, there from before the first instruction of the spider on.
+STARTED = "started"
 
 
 class CodeMissing(Exception):
@@ -67,13 +69,18 @@ def _start(station: Station, followed: Followed) -> None:
     followed.secrets_known = True
     handle = _existing(station, followed)
     if handle is None:
-        if followed.started_at is not None or followed.stop_cause:
+        if followed.started_at is not None or followed.stop_cause or _was_started(followed):
             followed.observation = Observation(Phase.MISSING)
             return
         handle = _create(station, followed, revealed)
         if handle is None:
             return
     _set_going(station, followed, handle)
+
+
+def _was_started(followed: Followed) -> bool:
+    """By a worker that died before it could say so: removed since, it must not run a second time as one attempt."""
+    return followed.adopted and (followed.run_dir / STARTED).exists()
 
 
 def _existing(station: Station, followed: Followed) -> Handle | None:
@@ -116,6 +123,8 @@ def _set_going(station: Station, followed: Followed, handle: Handle) -> None:
             return
         if seen.phase is Phase.CREATED and not followed.stop_cause:
             crash_point("before-start")
+            followed.run_dir.mkdir(parents=True, exist_ok=True)
+            (followed.run_dir / STARTED).touch()
             station.executor.start(handle)
             crash_point("started")
         elif seen.phase is Phase.CREATED:
