@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from apps.runs.models import Node
-from apps.runs.selectors.occupancy import HOLDS_JOB, RESERVE_AFTER, Gate, Lack, Occupancy, could_hold, urgency
+from apps.runs.selectors.occupancy import HOLDS_JOB, RESERVE_AFTER, Gate, Lack, Occupancy, could_hold, literals, urgency
 
 # So many runs of a line are looked at one by one, in case their jobs are busy, before it is split by jobs.
 _FRONT = 200
@@ -26,7 +26,8 @@ _SPARE = 8
 
 class Candidate(NamedTuple):
     run_id: int
-    queued_at: datetime
+    # Seconds it has waited: a time of day takes longer to read than all the rest of a row.
+    age: float
     priority: int
     project_id: int
     spider_id: int
@@ -49,11 +50,13 @@ class Candidate(NamedTuple):
 
 
 _SHAPE = "claw_run_shape(spider_id, memory_bytes, cpus, pools, selector)"
-_KEPT = "id, queued_at, priority, project_id, spider_id, job_id, job_limit, pools, selector, memory_bytes, cpus"
-_COLUMNS = f"{_KEPT}, {_SHAPE} AS shape"
+_OWN = "priority, project_id, spider_id, job_id, job_limit, pools, selector, memory_bytes, cpus"
+_COLUMNS = f"id, queued_at, {_OWN}, {_SHAPE} AS shape"
+_KEPT = f"id, queued_at, {_OWN}, shape"
+_READ = f"id, extract(epoch FROM %(now)s - queued_at)::float8, {_OWN}, shape"
 # One row for each run of a job that is under way: its limit n is reached when the n-th row is there.
 _BUSY = f"""under_way AS MATERIALIZED (
-    SELECT job_id FROM runs_run WHERE job_id IS NOT NULL AND state IN ({", ".join(f"'{state}'" for state in HOLDS_JOB)})
+    SELECT job_id FROM runs_run WHERE job_id IS NOT NULL AND state IN ({literals(HOLDS_JOB)})
 ), busy AS MATERIALIZED (
     SELECT job_id * 65536 + row_number() OVER (PARTITION BY job_id) AS reached FROM under_way
 )"""  # noqa: S608
@@ -80,7 +83,7 @@ WITH RECURSIVE first AS (
         ORDER BY {_JOB}, queued_at, id LIMIT 1
     ) n
 )
-SELECT {_KEPT}, shape, true, true FROM (SELECT first.*, {_JOB_OPEN} FROM first) one
+SELECT {_KEPT} FROM (SELECT first.*, {_JOB_OPEN} FROM first) one
 WHERE open ORDER BY queued_at, id LIMIT %(limit)s
 """  # noqa: S608
 _SAME_LINE = f"state = 'queued' AND project_id = f.project_id AND priority = f.priority AND {_SHAPE} = f.shape"
@@ -95,29 +98,32 @@ WITH RECURSIVE {_BUSY}, head AS (
         ORDER BY project_id, priority, {_SHAPE}, queued_at, id LIMIT 1
     ) n
 ), front AS MATERIALIZED (
-    SELECT {_KEPT}, shape, {_JOB_OPEN} FROM head WHERE {_FITS}
+    SELECT {_KEPT}, {_JOB_OPEN} FROM head WHERE {_FITS}
 ), near AS MATERIALIZED (
     SELECT n.* FROM front f CROSS JOIN LATERAL (
-        SELECT {_KEPT}, shape, open FROM (
+        SELECT {_KEPT}, open FROM (
             SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
             WHERE {_SAME_LINE} ORDER BY queued_at, id LIMIT {_FRONT}
         ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT 1
     ) n WHERE NOT f.open
 )
-SELECT front.*, false FROM front WHERE open
-UNION ALL SELECT near.*, false FROM near WHERE open
-UNION ALL SELECT n.* FROM near f CROSS JOIN LATERAL ({_FIRST_OF_JOBS.format(line=_SAME_LINE)}) n WHERE NOT f.open
+SELECT {_READ}, true, false FROM front WHERE open
+UNION ALL SELECT {_READ}, true, false FROM near WHERE open
+UNION ALL SELECT n.* FROM near f CROSS JOIN LATERAL (
+    SELECT {_READ}, true, true FROM ({_FIRST_OF_JOBS.format(line=_SAME_LINE)}) one
+) n WHERE NOT f.open
 """  # noqa: S608
 _OF_LINE = f"state = 'queued' AND project_id = %(project)s AND priority = %(priority)s AND {_SHAPE} = %(shape)s"
 _OF_JOB = f"{_OF_LINE} AND {_JOB} = %(job)s"
 _NEXT = f"""
 WITH {_BUSY}
-SELECT {_KEPT}, shape, open FROM (
+SELECT {_READ}, open FROM (
     SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
-    WHERE {{line}} AND (queued_at, id) > (%(at)s, %(id)s) ORDER BY queued_at, id LIMIT {_FRONT}
+    WHERE {{line}} AND (queued_at, id) > ((SELECT queued_at FROM runs_run WHERE id = %(id)s), %(id)s)
+    ORDER BY queued_at, id LIMIT {_FRONT}
 ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT %(limit)s
 """  # noqa: S608
-_JOBS = f"WITH {_BUSY} SELECT * FROM ({_FIRST_OF_JOBS.format(line=_OF_LINE)}) one"  # noqa: S608
+_JOBS = f"WITH {_BUSY} SELECT {_READ}, true, true FROM ({_FIRST_OF_JOBS.format(line=_OF_LINE)}) one"  # noqa: S608
 
 
 def _read(query: str, values: Mapping[str, Any]) -> list[Candidate]:
@@ -138,7 +144,7 @@ class _Line:
         if self.ahead:
             self.at = self.ahead[0]
 
-    def read_on(self, limit: int) -> list[_Line]:
+    def read_on(self, now: datetime, limit: int) -> list[_Line]:
         """The line with its next runs; or the lines of its jobs, when so many in front wait for theirs."""
         at = self.at
         values = {
@@ -146,7 +152,7 @@ class _Line:
             "priority": at.priority,
             "shape": at.shape,
             "job": (at.job_id or 0) * 65536 + (at.job_limit or 0),
-            "at": at.queued_at,
+            "now": now,
             "id": at.run_id,
             "limit": limit,
         }
@@ -164,9 +170,8 @@ def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) ->
     `occupancy` is read again at each step: the caller adds to it what it takes.
     """
 
-    def key(at: Candidate) -> tuple[int, int, datetime, int]:
-        step = urgency(at.priority, at.queued_at, now)
-        return step, occupancy.used[Gate.PROJECT][at.project_id], at.queued_at, at.run_id
+    def key(at: Candidate) -> tuple[int, int, float, int]:
+        return urgency(at.priority, at.age), occupancy.used[Gate.PROJECT][at.project_id], -at.age, at.run_id
 
     limit = wanted + _SPARE
     lines = [_Line(row) for row in _read(_LINES, {**_limits(node, occupancy, now), "limit": limit})]
@@ -179,10 +184,10 @@ def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) ->
         if key(line.at) > seen:
             pass  # its project has got a place since: it may be another's turn
         elif not line.ahead:
-            rest = line.read_on(limit)
+            rest = line.read_on(now, limit)
         else:
             run = line.ahead[0]
-            verdict = _judge(run, node, occupancy, now)
+            verdict = _judge(run, node, occupancy)
             if verdict is _Verdict.KEEP_FREE:
                 return
             if verdict is _Verdict.LINE_WAITS:
@@ -203,7 +208,7 @@ class _Verdict(Enum):
     KEEP_FREE = auto()
 
 
-def _judge(run: Candidate, node: Node, occupancy: Occupancy, now: datetime) -> _Verdict:
+def _judge(run: Candidate, node: Node, occupancy: Occupancy) -> _Verdict:
     full = next(occupancy.full_gates(run), None)
     if full is not None:
         return _Verdict.WAITS if full.gate is Gate.JOB else _Verdict.LINE_WAITS
@@ -211,7 +216,7 @@ def _judge(run: Candidate, node: Node, occupancy: Occupancy, now: datetime) -> _
     if lack is None:
         return _Verdict.START
     # Less urgent ones must not take again and again what a large run waits for.
-    waited = run.queued_at < now - RESERVE_AFTER and could_hold(node, run)
+    waited = run.age > RESERVE_AFTER.total_seconds() and could_hold(node, run)
     if lack is Lack.PLACES or (waited and lack is not Lack.LABELS):
         return _Verdict.KEEP_FREE
     return _Verdict.LINE_WAITS
@@ -223,6 +228,7 @@ def _limits(node: Node, occupancy: Occupancy, now: datetime) -> dict[str, Any]:
         "spiders": occupancy.full(Gate.SPIDER),
         "pools": occupancy.full(Gate.POOL),
         "labels": json.dumps(node.labels),
+        "now": now,
         "reserve": now - RESERVE_AFTER,
         "most_memory": node.memory_bytes,
         "free_memory": occupancy.free_memory(node),

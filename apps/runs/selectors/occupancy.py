@@ -4,15 +4,15 @@ the lock of the placement, and by who says why a run waits."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from django.db import connection
 
-from apps.runs.models import Node, Placement, Run
+from apps.runs.models import Node, Placement
 from apps.runs.states import PLACED, State
 
 NODE_SILENT = timedelta(seconds=120)
@@ -26,8 +26,13 @@ RESERVE_AFTER = timedelta(minutes=10)
 HOLDS_JOB = (*PLACED, State.RETRY_WAIT)
 
 
-class Needs(Protocol):
-    """What placement compares of a run."""
+def literals(states: Iterable[State]) -> str:
+    """For a query: with parameters in their place the planner could not tell which partial index it may use."""
+    return ", ".join(f"'{state}'" for state in states)
+
+
+class Takes(Protocol):
+    """What a run takes where it is placed."""
 
     @property
     def project_id(self) -> int: ...
@@ -36,15 +41,20 @@ class Needs(Protocol):
     @property
     def job_id(self) -> int | None: ...
     @property
-    def job_limit(self) -> int | None: ...
-    @property
     def pools(self) -> Sequence[int]: ...
-    @property
-    def selector(self) -> Mapping[str, str]: ...
     @property
     def memory_bytes(self) -> int: ...
     @property
     def cpus(self) -> float: ...
+
+
+class Needs(Takes, Protocol):
+    """What placement compares of a queued run."""
+
+    @property
+    def job_limit(self) -> int | None: ...
+    @property
+    def selector(self) -> Mapping[str, str]: ...
 
 
 class Gate(StrEnum):
@@ -81,9 +91,9 @@ class NodeUse:
     cpus: float = 0.0
 
 
-def urgency(priority: int, queued_at: datetime, now: datetime) -> int:
+def urgency(priority: int, waited_seconds: float) -> int:
     """The priority, less a step for each whole span of waiting: the smallest goes first."""
-    return priority - max(0, int((now - queued_at).total_seconds() // AGEING_SECONDS))
+    return priority - max(0, int(waited_seconds // AGEING_SECONDS))
 
 
 def has_labels(node: Node, selector: Mapping[str, str]) -> bool:
@@ -116,7 +126,7 @@ class Occupancy:
     def use_of(self, node: Node) -> NodeUse:
         return self.nodes.setdefault(node.pk, NodeUse())
 
-    def place(self, run: Needs, node_id: int | None) -> None:
+    def place(self, run: Takes, node_id: int | None) -> None:
         use = self.nodes.setdefault(node_id or 0, NodeUse())
         use.runs += 1
         use.memory_bytes += run.memory_bytes
@@ -176,11 +186,22 @@ class Occupancy:
         return Lack.CPUS if run.cpus > self.free_cpus(node) else None
 
 
-_NEEDS = ("project_id", "spider_id", "job_id", "job_limit", "pools", "selector", "memory_bytes", "cpus")
+class _Placed(NamedTuple):
+    project_id: int
+    spider_id: int
+    job_id: int | None
+    pools: list[int]
+    memory_bytes: int
+    cpus: float
+
+
+_PLACED = f"""
+SELECT node_id, {", ".join(_Placed._fields)} FROM runs_run WHERE state IN ({literals(PLACED)})
+"""  # noqa: S608
 # First those that are under way, which are few, whatever the planner thinks of the history of these jobs.
 _OF_JOBS = f"""
 WITH under_way AS MATERIALIZED (
-    SELECT job_id FROM runs_run WHERE state IN ({", ".join(f"'{state}'" for state in HOLDS_JOB)})
+    SELECT job_id FROM runs_run WHERE state IN ({literals(HOLDS_JOB)})
 )
 SELECT job_id, count(*) FROM under_way WHERE job_id = ANY(%s) GROUP BY job_id
 """  # noqa: S608
@@ -198,7 +219,7 @@ def occupancy(placement: Placement | None) -> Occupancy:
         cursor.execute(_LIMITS)
         for gate, key, limit in cursor.fetchall():
             found.limits[Gate(gate)][key] = limit
-    placed = Run.objects.filter(state__in=PLACED).values_list("node_id", *_NEEDS, named=True)
-    for row in placed:
-        found.place(row, row.node_id)
+        cursor.execute(_PLACED)
+        for node_id, *needs in cursor.fetchall():
+            found.place(_Placed(*needs), node_id)
     return found

@@ -251,7 +251,7 @@ def _kept_free(run: Run, ready: Iterable[Node], at: _Situation) -> str:
 
 
 def _urgency(run: Run, at: _Situation) -> tuple[int, datetime]:
-    return urgency(run.priority, run.queued_at, at.now), run.queued_at
+    return urgency(run.priority, (at.now - run.queued_at).total_seconds()), run.queued_at
 
 
 def _large(node: Node, at: _Situation) -> list[Run]:
