@@ -141,6 +141,8 @@ class LifeWithRetries(RuleBasedStateMachine):
 
     @rule(view=views)
     def given_back(self, view: View) -> None:
+        if Attempt.objects.filter(run_id=self.id, number=view[0], items__gt=0).exists():
+            return  # only what never was on the engine is given back: it has written nothing
         self.do(
             lambda: leases.give_back(
                 run_id=self.id, attempt=view[0], token=view[1], now=datetime.now(UTC), actor=AGENT, why=""
@@ -251,4 +253,4 @@ class LifeWithRetries(RuleBasedStateMachine):
 
 
 class TestLifeWithRetries(LifeWithRetries.TestCase, TestCase):  # type: ignore[misc]  # hypothesis makes it at run time
-    settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+    settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
