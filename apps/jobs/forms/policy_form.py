@@ -14,14 +14,14 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
 from apps.accounts.rights import allowed
-from apps.core.form_fields import DurationField
+from apps.jobs.forms.boxes import PoolsField, RepairJobField, box, number, pause, select, span, whole
 from apps.jobs.forms.listed_fields import CodesField, PairsField, PausesField
 from apps.jobs.models import Job, NodeLost, Overlap
-from apps.jobs.policies import LARGEST_FACTOR, MOST_INFRASTRUCTURE
-from apps.jobs.services.limits import COUNTING, SPANS
+from apps.jobs.policies import LARGEST_FACTOR, MOST_INFRASTRUCTURE, Faults, check_retry
+from apps.jobs.services.limits import COUNTING, take_limits
 from apps.jobs.tables import section_words
 from apps.runs.models import Node, Pool
-from apps.runs.policies import LONGEST_DELAY_SECONDS, MOST_ATTEMPTS, Backoff, FailedItems, RetryPolicy
+from apps.runs.policies import MOST_ATTEMPTS, Backoff, FailedItems, RetryPolicy
 from apps.spiders.models import Spider
 
 RETRY = "retry_"
@@ -44,58 +44,12 @@ FAILED_ITEMS = (
 )
 
 
-def _box(**attributes: str) -> dict[str, str]:
-    return {"class": "form-control", "autocomplete": "off", **attributes}
-
-
-def _select(label: Any, choices: Any, help_text: Any = "") -> forms.ChoiceField:
-    select = forms.Select(attrs={"class": "form-select"})
-    return forms.ChoiceField(label=label, choices=choices, help_text=help_text, widget=select)
-
-
-def _span(name: str, label: Any, help_text: Any) -> DurationField:
-    least, most = SPANS[name]
-    widget = forms.TextInput(attrs=_box())
-    return DurationField(
-        label=label, help_text=help_text, required=False, min_value=least, max_value=most, widget=widget
-    )
-
-
-def _pause(label: Any, help_text: Any) -> DurationField:
-    widget = forms.TextInput(attrs=_box())
-    return DurationField(label=label, help_text=help_text, min_value=0, max_value=LONGEST_DELAY_SECONDS, widget=widget)
-
-
-def _whole(label: Any, help_text: Any, least: int, most: int) -> forms.IntegerField:
-    widget = forms.NumberInput(attrs=_box(step="1"))
-    return forms.IntegerField(label=label, help_text=help_text, min_value=least, max_value=most, widget=widget)
-
-
-def _number(label: Any, help_text: Any, least: float, most: float) -> forms.FloatField:
-    widget = forms.NumberInput(attrs=_box(step="any"))
-    return forms.FloatField(label=label, help_text=help_text, min_value=least, max_value=most, widget=widget)
-
-
-class PoolsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic when it runs
-    def label_from_instance(self, obj: Any) -> str:
-        return _("%(name)s (%(limit)d at once)") % {"name": obj.name, "limit": obj.limit}
-
-
-class RepairJobField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic when it runs
-    """Jobs of the project that the person may run; one that somebody else has chosen stays, without its name."""
-
-    nameless: int | None = None
-
-    def label_from_instance(self, obj: Any) -> str:
-        return f"#{obj.pk}" if obj.pk == self.nameless else str(obj)
-
-
 class PolicyForm(forms.Form):
     """What is typed here the services check; bounds stand here too, so that all faults are told at once."""
 
     policies = forms.CharField(required=False, initial="1", widget=forms.HiddenInput)
 
-    retry_attempts = _whole(
+    retry_attempts = whole(
         gettext_lazy("Attempts"),
         gettext_lazy("With the first one: 1 means that a run that fails is not tried again."),
         1,
@@ -107,22 +61,22 @@ class PolicyForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
     )
-    retry_backoff = _select(gettext_lazy("Between attempts"), BACKOFFS)
-    retry_delay_seconds = _pause(gettext_lazy("First pause"), gettext_lazy("Such as 30s or 5m."))
-    retry_factor = _number(
+    retry_backoff = select(gettext_lazy("Between attempts"), BACKOFFS)
+    retry_delay_seconds = pause(gettext_lazy("First pause"), gettext_lazy("Such as 30s or 5m."))
+    retry_factor = number(
         gettext_lazy("Growth"),
         gettext_lazy("2: each pause is twice the one before, 30s, 1m, 2m …"),
         1.0,
         LARGEST_FACTOR,
     )
-    retry_cap_seconds = _pause(gettext_lazy("Longest pause"), gettext_lazy("Pauses grow up to here."))
+    retry_cap_seconds = pause(gettext_lazy("Longest pause"), gettext_lazy("Pauses grow up to here."))
     retry_delays = PausesField(
         label=gettext_lazy("Pauses, one after the other"),
         required=False,
         help_text=gettext_lazy("Such as 30s, 5m, 1h. The last one is used for all that follow."),
-        widget=forms.TextInput(attrs=_box()),
+        widget=forms.TextInput(attrs=box()),
     )
-    retry_jitter = _number(
+    retry_jitter = number(
         gettext_lazy("Random share of a pause"),
         gettext_lazy("0.1: up to a tenth shorter or longer, so that not all come back at once."),
         0.0,
@@ -132,22 +86,22 @@ class PolicyForm(forms.Form):
         label=gettext_lazy("Only with these exit codes"),
         required=False,
         help_text=gettext_lazy("Such as 1, 75. Empty: with any."),
-        widget=forms.TextInput(attrs=_box()),
+        widget=forms.TextInput(attrs=box()),
     )
     retry_never_codes = CodesField(
         label=gettext_lazy("Never with these exit codes"),
         required=False,
         help_text=gettext_lazy("Such as 2, for a fault that stays."),
-        widget=forms.TextInput(attrs=_box()),
+        widget=forms.TextInput(attrs=box()),
     )
-    retry_items = _select(gettext_lazy("Items of a failed attempt"), FAILED_ITEMS)
-    retry_infrastructure = _whole(
+    retry_items = select(gettext_lazy("Items of a failed attempt"), FAILED_ITEMS)
+    retry_infrastructure = whole(
         gettext_lazy("New starts after trouble with a node"),
         gettext_lazy("When its node or engine fails, which is no fault of the spider. Counted apart from attempts."),
         0,
         MOST_INFRASTRUCTURE,
     )
-    on_node_lost = _select(
+    on_node_lost = select(
         gettext_lazy("When its node falls silent"),
         NodeLost.choices,
         gettext_lazy("Waiting is safe for what must never run twice: the node may only have lost its network."),
@@ -164,7 +118,7 @@ class PolicyForm(forms.Form):
         widget=forms.Select(attrs={"class": "form-select"}),
     )
 
-    overlap = _select(
+    overlap = select(
         gettext_lazy("When it is active already"),
         Overlap.choices,
         gettext_lazy("What a new run does while an earlier one of this job waits, runs or pauses between attempts."),
@@ -175,25 +129,25 @@ class PolicyForm(forms.Form):
         min_value=1,
         max_value=1000,
         help_text=gettext_lazy("Runs that wait (empty: 100), or that go side by side (empty: any number)."),
-        widget=forms.NumberInput(attrs=_box(step="1")),
+        widget=forms.NumberInput(attrs=box(step="1")),
     )
-    start_seconds = _span(
+    start_seconds = span(
         "start_seconds", gettext_lazy("Limit for the start"), gettext_lazy("Such as 5m, until the program runs.")
     )
-    idle_seconds = _span(
+    idle_seconds = span(
         "idle_seconds",
         gettext_lazy("Limit without a sign of life"),
         gettext_lazy("Such as 10m without a line, an item or a request."),
     )
-    total_seconds = _span(
+    total_seconds = span(
         "total_seconds",
         gettext_lazy("Limit over all attempts"),
         gettext_lazy("With the pauses between them; not below the time limit of one."),
     )
-    queue_seconds = _span(
+    queue_seconds = span(
         "queue_seconds", gettext_lazy("Limit in the queue"), gettext_lazy("What has not started by then never does.")
     )
-    pause_seconds = _span(
+    pause_seconds = span(
         "pause_seconds",
         gettext_lazy("Longest pause by hand"),
         gettext_lazy("A paused run then goes on by itself. Empty: after a day."),
@@ -209,7 +163,7 @@ class PolicyForm(forms.Form):
     selector = PairsField(
         label=gettext_lazy("Only on nodes with these labels"),
         trim_values=True,
-        widget=forms.Textarea(attrs=_box(rows="2", spellcheck="false") | {"class": "form-control claw-mono"}),
+        widget=forms.Textarea(attrs=box(rows="2", spellcheck="false") | {"class": "form-control claw-mono"}),
     )
 
     fails = (
@@ -243,6 +197,20 @@ class PolicyForm(forms.Form):
         self.fields["selector"].help_text = _labels_help()
         self.words = {} if data is not None else section_words(job or Job())
 
+    def clean(self) -> None:
+        """What does not go together is told at once with the faults of single boxes."""
+        faults: Faults = {}
+        together = ("timeout_seconds", "total_seconds")
+        if all(name in self.cleaned_data for name in together):
+            take_limits(Job(), {name: self.cleaned_data[name] for name in together}, faults=faults)
+        if "retry_attempts" in self.fields and not any(name in self.errors for name in self.fails):
+            faults |= check_retry(self._retry())[1]
+        for name, sentences in faults.items():
+            self.add_error(name.replace("retry.", RETRY, 1), sentences)
+
+    def _retry(self) -> dict[str, Any]:
+        return {name.removeprefix(RETRY): self.cleaned_data[name] for name in self.fails if name.startswith(RETRY)}
+
     @property
     def policy_changes(self) -> dict[str, Any]:
         """Keywords for the services."""
@@ -254,7 +222,7 @@ class PolicyForm(forms.Form):
         if changes["overlap"] not in COUNTING:
             # The number of another choice may still stand in its box.
             changes["overlap_max"] = None
-        changes["retry"] = {name.removeprefix(RETRY): given[name] for name in self.fails if name.startswith(RETRY)}
+        changes["retry"] = self._retry()
         return changes
 
     def open_sections(self) -> list[str]:

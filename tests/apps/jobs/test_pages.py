@@ -246,3 +246,73 @@ def test_pages_take_few_queries_however_many_rows(page: Client, now: datetime) -
         with CaptureQueriesContext(connection) as captured:
             assert page.get(path).status_code == 200
         assert len(captured) <= 12, path
+
+
+POLICIES = {
+    "policies": "1",
+    "retry_attempts": "3",
+    "retry_causes": ["exit", "timeout"],
+    "retry_backoff": "list",
+    "retry_delay_seconds": "30s",
+    "retry_factor": "2",
+    "retry_cap_seconds": "1h",
+    "retry_delays": "30s, 5m",
+    "retry_jitter": "0.1",
+    "retry_codes": "",
+    "retry_never_codes": "2",
+    "retry_items": "keep",
+    "retry_infrastructure": "3",
+    "on_node_lost": "retry",
+    "repair_job": "",
+    "overlap": "queue",
+    "overlap_max": "4",
+    "start_seconds": "",
+    "idle_seconds": "10m",
+    "total_seconds": "1h30m",
+    "queue_seconds": "",
+    "pause_seconds": "",
+    "selector": "",
+}
+
+
+@pytest.mark.parametrize("door", ["/jobs/{}/edit/", "/admin/jobs/job/{}/change/"])
+def test_both_forms_of_a_job_take_its_policies(page: Client, spider: Spider, door: str) -> None:
+    job = JobFactory(spider=spider, parameters={"city": "Bonn"})
+
+    answer = page.post(door.format(job.pk), form(**POLICIES))
+
+    assert answer.status_code == 302, answer.content.decode()
+    job.refresh_from_db()
+    assert (job.overlap, job.overlap_max, job.idle_seconds, job.total_seconds) == ("queue", 4, 600, 5400)
+    assert (job.retry["delays"], job.retry["causes"], job.retry["never_codes"]) == ([30, 300], ["exit", "timeout"], [2])
+
+
+@pytest.mark.parametrize("door", ["/jobs/{}/edit/", "/admin/jobs/job/{}/change/"])
+def test_faults_in_policies_unfold_their_sections(page: Client, spider: Spider, door: str) -> None:
+    job = JobFactory(spider=spider, parameters={"city": "Bonn"})
+
+    answer = page.post(door.format(job.pk), form(**POLICIES | {"retry_delays": "30s, soon", "total_seconds": "59s"}))
+
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert 'href="#id_retry_delays"' in text
+    assert 'href="#id_total_seconds"' in text
+    assert 'value="30s, soon"' in text
+    assert text.count('<details class="card claw-fold" open>') == 2
+
+
+def test_a_second_launch_leads_to_a_run_that_says_why_it_is_skipped(page: Client, spider: Spider) -> None:
+    job = JobFactory(spider=spider, parameters={"city": "Bonn"})
+    page.post(f"/jobs/{job.pk}/run/")
+    first = Run.objects.get()
+
+    answer = page.post(f"/jobs/{job.pk}/run/", follow=True)
+
+    assert f"Skipped: run {first.pk} of the same job was still active." in answer.content.decode()
+
+
+def test_the_admin_says_which_runs_were_skipped(page: Client, spider: Spider) -> None:
+    job = JobFactory(spider=spider, parameters={"city": "Bonn"})
+    for _ in range(2):
+        answer = page.post("/admin/jobs/job/", {"action": "run_now", "_selected_action": [str(job.pk)]}, follow=True)
+    assert "was still active." in answer.content.decode()
