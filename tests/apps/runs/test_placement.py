@@ -3,149 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
-from django.db.models import Count, Sum
+from django.db import connection
+from django.db.models import Count
 
-from apps.runs import queue, reasons
 from apps.runs.models import Node, Placement, Pool, Run
-from apps.runs.states import PLACED, State
+from apps.runs.states import State
+from tests.apps.runs.queued import MIB, claim, many, queued
 from tests.factories import JobFactory, NodeFactory, ProjectFactory, RunFactory, SpiderFactory
 
-MIB = 1024 * 1024
-HOME = Path("/nowhere/runs")
-
-
-def claim(node: Node, now: datetime, limit: int = 10, worker: str = "w") -> list[int]:
-    claimed = queue.claim(node=node, worker=worker, runs_home=HOME, now=now, limit=limit)
-    return [run.run_id for run in claimed]
-
-
-def queued(now: datetime, minutes: float = 0, **given: Any) -> Run:
-    return RunFactory(state=State.QUEUED, queued_at=now - timedelta(minutes=minutes), **given)
-
-
-def many(like: Run, count: int, columns: dict[str, str] | None = None) -> None:
-    """Copies of a run, each a millisecond younger; `columns` are expressions of the number n."""
-    names = [field.column for field in Run._meta.concrete_fields if field.column not in ("id", "request_id")]
-    given = {"queued_at": "queued_at + n * interval '1 millisecond'", **(columns or {})}
-    values = ", ".join(given.get(name, name) for name in names)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO runs_run ({', '.join(names)}, request_id) SELECT {values}, gen_random_uuid()"  # noqa: S608
-            " FROM runs_run, generate_series(1, %s) n WHERE runs_run.id = %s",
-            [count, like.pk],
-        )
-
-
-def by_threads(work: Callable[[int], Any], threads: int = 8) -> list[Any]:
-    def one(index: int) -> Any:
-        try:
-            return work(index)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(one, range(threads)))
-
-
-# -- many claimers ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_pool_of_three_holds_under_two_hundred_runs_and_eight_claimers(now: datetime) -> None:
-    pool = Pool.objects.create(name="shop.example", limit=3)
-    nodes = [NodeFactory(slots=20) for _ in range(3)]
-    many(queued(now, pools=[pool.pk], job=JobFactory()), 199)
-    most = Counter[str]()
-
-    def work(index: int) -> int:
-        taken = 0
-        for _ in range(200):
-            if not Run.objects.filter(state=State.QUEUED).exists():
-                break
-            for run_id in claim(nodes[index % 3], now, limit=5, worker=f"w{index}"):
-                taken += 1
-                placed = Run.objects.filter(state__in=PLACED).count()
-                most["placed"] = max(most["placed"], placed)
-                Run.objects.filter(pk=run_id).update(state=State.SUCCEEDED)
-        return taken
-
-    taken = by_threads(work)
-    assert sum(taken) == 200
-    assert 1 <= most["placed"] <= 3
-    assert set(Run.objects.values_list("token", "attempt", "state")) == {(1, 1, "succeeded")}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_node_of_1024_mb_never_holds_more_under_eight_claimers(now: datetime) -> None:
-    node = NodeFactory(slots=50, memory_bytes=1024 * MIB)
-    many(queued(now, memory_bytes=256 * MIB, job=JobFactory()), 99)
-    seen: list[int] = []
-
-    def work(index: int) -> None:
-        for _ in range(100):
-            if not Run.objects.filter(state=State.QUEUED).exists():
-                break
-            taken = claim(node, now, limit=3, worker=f"w{index}")
-            used = Run.objects.filter(state__in=PLACED).aggregate(memory=Sum("memory_bytes"))["memory"] or 0
-            seen.append(used // MIB)
-            Run.objects.filter(pk__in=taken).update(state=State.SUCCEEDED)
-
-    by_threads(work)
-    assert Run.objects.filter(state=State.SUCCEEDED).count() == 100
-    assert max(seen) <= 1024
-    assert max(seen) >= 512
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_job_that_allows_one_run_has_one_on_whatever_node(now: datetime) -> None:
-    nodes = [NodeFactory(slots=20) for _ in range(4)]
-    jobs = [JobFactory() for _ in range(5)]
-    for job in jobs:
-        many(queued(now, job=job, job_limit=1), 9)
-    taken = by_threads(lambda index: claim(nodes[index % 4], now, worker=f"w{index}"))
-    claimed = Run.objects.filter(pk__in=[run_id for ids in taken for run_id in ids])
-    assert sorted(claimed.values_list("job", flat=True)) == [job.pk for job in jobs]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_first_claims_ever_come_one_after_the_other_too(now: datetime) -> None:
-    nodes = [NodeFactory() for _ in range(8)]
-    Placement.objects.all().delete()
-    many(queued(now, job=JobFactory(), job_limit=2), 30)
-    taken = by_threads(lambda index: claim(nodes[index], now))
-    assert sum(len(claimed) for claimed in taken) == 2
-    assert Placement.objects.count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_run_that_is_being_stopped_is_not_waited_for(now: datetime) -> None:
-    first, second = queued(now, minutes=1), queued(now)
-    node = NodeFactory()
-
-    def work(index: int) -> list[int]:
-        if index:
-            time.sleep(0.3)
-            return claim(node, now)
-        with transaction.atomic():
-            Run.objects.select_for_update().get(pk=first.pk)
-            time.sleep(1)
-        return []
-
-    began = time.monotonic()
-    assert by_threads(work, 2) == [[], [second.pk]]
-    assert time.monotonic() - began < 5
-
-
-# -- limits -------------------------------------------------------------------------------------------------------
+# -- limits -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_taken_in_one_claim_counts_at_once(db: None, now: datetime) -> None:
@@ -244,7 +114,7 @@ def test_a_node_whose_heart_does_not_beat_takes_nothing(db: None, now: datetime)
     assert claim(NodeFactory(heartbeat_at=now - timedelta(seconds=125)), now) == []
 
 
-# -- order --------------------------------------------------------------------------------------------------------
+# -- order ------------------------------------------------------------------------------------------------------------
 
 
 def test_projects_take_turns_within_one_step_of_urgency(db: None, now: datetime) -> None:
@@ -355,66 +225,3 @@ def test_a_queue_of_which_nothing_can_start_costs_little(db: None, now: datetime
     took = time.perf_counter() - began
     print(f"nothing of 1 800 kinds: {took * 1000:.0f} ms")
     assert took < 0.5
-
-
-# -- what can never start -----------------------------------------------------------------------------------------
-
-
-def refused(run: Run, now: datetime) -> str:
-    queue.refuse_unplaceable(now=now)
-    run.refresh_from_db()
-    if run.state == State.QUEUED:
-        return ""
-    assert (run.state, run.reason) == ("failed", "unplaceable")
-    return reasons.sentence(run)
-
-
-def test_each_way_to_be_too_large_for_every_node_is_named(db: None, now: datetime) -> None:
-    NodeFactory(memory_bytes=1024 * MIB, cpus=8.0)
-    NodeFactory(memory_bytes=2048 * MIB, cpus=2.0, labels={"zone": "eu"})
-    for given, said in (
-        ({"memory_bytes": 4096 * MIB}, "it needs 4096 MB of memory, the largest node has 2048 MB."),
-        ({"cpus": 9.5}, "it needs 9.5 CPUs, the largest node has 8."),
-        (
-            {"memory_bytes": 2048 * MIB, "cpus": 4.0},
-            "none has both the 2048 MB of memory and the 4 CPUs it needs; the largest have 2048 MB and 8 CPUs.",
-        ),
-        ({"selector": {"zone": "us", "gpu": "yes"}}, "none has the labels gpu=yes, zone=us."),
-        (
-            {"selector": {"zone": "eu"}, "cpus": 3.0},
-            "it needs 3 CPUs, the largest node has 2. Only nodes with the labels zone=eu count.",
-        ),
-    ):
-        assert refused(queued(now, **given), now) == f"No node can run it: {said}"
-    assert refused(queued(now, selector={"zone": "eu"}, memory_bytes=2048 * MIB), now) == ""
-
-
-@pytest.mark.parametrize(
-    "given", [{"cordoned_at": "now"}, {"heartbeat_at": "long ago"}, {"trouble": "The disk is full."}]
-)
-def test_a_node_that_only_takes_nothing_for_now_keeps_the_run_waiting(
-    db: None, now: datetime, given: dict[str, Any]
-) -> None:
-    times = {"now": now, "long ago": now - timedelta(days=1)}
-    NodeFactory(memory_bytes=1024 * MIB)
-    large = NodeFactory(memory_bytes=4096 * MIB, **{name: times.get(value, value) for name, value in given.items()})
-    run = queued(now, memory_bytes=2048 * MIB)
-    assert refused(run, now) == ""
-    large.delete()
-    assert "needs 2048 MB" in refused(run, now)
-
-
-def test_nothing_is_refused_while_nothing_is_known(db: None, now: datetime) -> None:
-    run = queued(now, memory_bytes=1 << 50, selector={"zone": "eu"})
-    assert refused(run, now) == ""
-    # Its engine has not said yet how much there is.
-    NodeFactory(memory_bytes=0, labels={"zone": "eu"})
-    assert refused(run, now) == ""
-
-
-def test_all_that_is_hopeless_of_a_long_queue_is_refused_in_steps(db: None, now: datetime) -> None:
-    NodeFactory(memory_bytes=1024 * MIB)
-    many(queued(now, memory_bytes=2048 * MIB), 149)
-    good = queued(now)
-    assert [queue.refuse_unplaceable(now=now) for _ in range(3)] == [100, 50, 0]
-    assert list(Run.objects.filter(state=State.QUEUED)) == [good]
