@@ -31,8 +31,9 @@ messages:        ## collect and compile the translations
 	$(BIN)/python manage.py makemessages -l zh_Hans --no-location -i .venv -i var -i spider_repo
 	$(BIN)/python manage.py compilemessages -l zh_Hans
 
-chaos:           ## the tests that kill processes of a running panel
-	$(BIN)/pytest -q -m chaos
+chaos:           ## an hour of storms (CLAW_CHAOS_SEED=1,2,3 CLAW_CHAOS_SECONDS=1200), and the tests that kill processes
+	CLAW_CHAOS_SECONDS=$${CLAW_CHAOS_SECONDS:-1200} CLAW_CHAOS_SEED=$${CLAW_CHAOS_SEED:-$$(shuf -i 1-999999 -n 3 | paste -sd,)} \
+		$(BIN)/pytest -q -m chaos
 
 bench:           ## the speed table of the README, for both executors
 	$(BIN)/python -m tests.bench docker; $(BIN)/python -m tests.bench process

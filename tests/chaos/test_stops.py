@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import docker
 import pytest
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import connection
 
-from apps.core.actors import Actor
-from apps.runs.finishing import Ending
-from apps.runs.ingest import Batch, Position, store_batches
 from apps.runs.models import Run, RunEvent
 from apps.runs.policies import RetryPolicy
 from apps.runs.services import RunFinished, request_kill, request_pause, request_stop
@@ -27,17 +21,12 @@ from tests.apps.runs.agent.rig import lines
 from tests.chaos.checkers import terminal_once
 from tests.chaos.evidence import Event, Evidence, RunRow
 from tests.chaos.waiting import is_over
-from tests.factories import AttemptFactory, JobFactory, NodeFactory, RunFactory
+from tests.factories import RunFactory
 from tests.journeys.worker import SLOW, TESTER, Bench, bench
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600), pytest.mark.django_db(transaction=True)]
 
-RACES = 1000
-RACERS = 4
-# A stop does more before its statement: without a start ahead it would hardly ever be the first.
-MOST_HEAD_START = 0.02
 REAL_RACES = 12
-AGENT = Actor("agent", "a")
 NEVER_ENDS = (
     "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(900)"
 )
@@ -55,73 +44,6 @@ def seen_by_checkers(*runs: Run) -> Evidence:
         runs={run.pk: RunRow(id=run.pk, state=run.state, queued_at=run.queued_at) for run in runs},
         events=[Event(id=pk, run=run, at=at, kind=kind, frm=frm, to=to) for pk, run, at, kind, frm, to in rows],
     )
-
-
-def racing_runs(count: int) -> list[Run]:
-    """Running, with the events that led there."""
-    node, now = NodeFactory(slots=count), datetime.now(UTC)
-    job = JobFactory()
-    runs = []
-    for _ in range(count):
-        run = RunFactory(job=job, state=State.RUNNING, node=node, worker="w", token=1, attempt=1, started_at=now)
-        AttemptFactory(run=run, node=node, started_at=now)
-        runs.append(run)
-    path = ("", State.QUEUED), (State.QUEUED, State.STARTING), (State.STARTING, State.RUNNING)
-    RunEvent.objects.bulk_create(
-        RunEvent(run=run, at=now, from_state=frm, to_state=to, attempt=1, actor="x") for run in runs for frm, to in path
-    )
-    return runs
-
-
-def end_naturally(run: Run) -> None:
-    """As the agent does when it has read both spools to their end."""
-    ending = Ending(State.SUCCEEDED, "", {"exit_code": 0}, exit_code=0, finished_at=datetime.now(UTC))
-    batch = Batch(run.pk, 1, 1, run.month, 0, Position(), lines=[("last", 20)], ending=ending)
-    store_batches([batch], now=datetime.now(UTC), actor=AGENT)
-
-
-def test_of_a_stop_and_a_natural_end_at_one_moment_one_wins_for_good_a_thousand_times() -> None:
-    runs = racing_runs(RACES)
-    refused: list[int] = []
-
-    def race(mine: list[Run]) -> None:
-        start = threading.Barrier(2)
-
-        def ask() -> None:
-            for run in mine:
-                start.wait()
-                try:
-                    stop(Run.objects.get(pk=run.pk))
-                except RunFinished:
-                    refused.append(run.pk)
-            connection.close()
-
-        def end() -> None:
-            for run in mine:
-                start.wait()
-                time.sleep(random.uniform(0, MOST_HEAD_START))  # noqa: S311
-                end_naturally(run)
-            connection.close()
-
-        pair = [threading.Thread(target=work) for work in (ask, end)]
-        for thread in pair:
-            thread.start()
-        for thread in pair:
-            thread.join()
-
-    with ThreadPoolExecutor(RACERS) as pool:
-        list(pool.map(race, [runs[n::RACERS] for n in range(RACERS)]))
-    close_old_connections()
-    for run in runs:
-        run.refresh_from_db()
-    assert terminal_once(seen_by_checkers(*runs)) == []
-    assert {run.state for run in runs} == {State.SUCCEEDED}
-    assert all(run.lines == 1 for run in runs)
-    # Who was told that the run is over already has changed nothing; everybody else's wish is in the history.
-    asked = set(RunEvent.objects.filter(to_state=State.STOPPING).values_list("run_id", flat=True))
-    assert set(refused) == {run.pk for run in runs} - asked
-    assert {run.pk for run in runs if run.stop_requested_at} == asked
-    print(f"the stop was first {len(asked)} of {RACES} times")
 
 
 @pytest.mark.docker
