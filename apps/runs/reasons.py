@@ -67,7 +67,7 @@ def _exit_nonzero(detail: Mapping[str, Any]) -> str:
     code = detail.get("exit_code")
     meaning = _meaning(detail)
     if meaning:
-        return _("It ended with exit code %(code)s: %(meaning)s") % {"code": code, "meaning": meaning}
+        return _("It ended with exit code %(code)s: %(meaning)s.") % {"code": code, "meaning": meaning}
     if code == 127:
         return _("Its command was not found (exit code 127).")
     if code == 126:
@@ -76,10 +76,9 @@ def _exit_nonzero(detail: Mapping[str, Any]) -> str:
 
 
 def _meaning(detail: Mapping[str, Any]) -> str:
-    """What the spider's registry entry says of the exit code, in the reader's language; as a sentence."""
+    """What the spider's registry entry says of the exit code, in the reader's language, without a mark at its end."""
     texts = detail.get("meaning")
-    text = in_language(texts).strip() if isinstance(texts, dict) else ""
-    return f"{text}{_('.')}" if text and text[-1].isalnum() else text
+    return in_language(texts).rstrip(" .!?\u3002\uff01\uff1f") if isinstance(texts, dict) else ""
 
 
 def _exit_meaning(detail: Mapping[str, Any]) -> str:

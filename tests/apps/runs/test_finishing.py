@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.models.base import ModelState
 
 from apps.core.actors import Actor
 from apps.runs import finishing, leases, selectors, services, sweeps
@@ -329,3 +333,49 @@ def test_of_many_who_end_the_same_attempt_one_does() -> None:
     assert answers == [run.state]
     assert kinds(run) == [run.state]
     assert Attempt.objects.get(run=run).finished_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stop_and_a_natural_end_at_the_same_moment_a_thousand_times() -> None:
+    """Whoever is first is first, whoever asks is told the truth, and the run is over once."""
+    runs = many(a_run(), 1000)
+    together = Barrier(2)
+
+    def stop(run: Run) -> bool:
+        together.wait(60)
+        try:
+            services.request_stop(run=run, by=ALICE, now=datetime.now(UTC))
+        except services.RunFinished:
+            return False
+        return True
+
+    def end(run: Run) -> bool:
+        together.wait(60)
+        ended = finishing.finish(run_id=run.pk, attempt=1, token=1, ending=WELL, now=datetime.now(UTC), actor=AGENT)
+        return ended is not None
+
+    def all_of(act: Callable[[Run], bool]) -> list[bool]:
+        try:
+            return [act(run) for run in runs]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        stopping, ending = pool.submit(all_of, stop), pool.submit(all_of, end)
+    assert all(ending.result())
+    for run, stopped in zip(runs, stopping.result(), strict=True):
+        assert kinds(run) == (["stopping", "succeeded"] if stopped else ["succeeded"])
+
+
+def many(model: Run, count: int) -> list[Run]:
+    """Runs like this one, in two statements."""
+    attempt = attempts(model)[0]
+    runs = [copy(model) for _ in range(count)]
+    for run in runs:
+        run.pk, run.request_id, run._state = None, uuid.uuid4(), ModelState()
+    runs = Run.objects.bulk_create(runs)
+    Attempt.objects.bulk_create(
+        Attempt(run=run, number=1, node_id=attempt.node_id, executor="process", claimed_at=attempt.claimed_at)
+        for run in runs
+    )
+    return runs

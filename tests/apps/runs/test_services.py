@@ -189,7 +189,7 @@ REASONS = [
     ("killed", {}, "It was killed from outside (exit code 137)."),
     ("image_build_failed", {"error": "No such package."}, "What it requires could not be installed. No such package."),
     ("exit_nonzero", {"exit_code": 4, "meaning": {"en": "closed"}}, "It ended with exit code 4: closed."),
-    ("exit_meaning", {"exit_code": 3, "meaning": {"en": "Nothing new!"}}, "It ended with exit code 3: Nothing new!"),
+    ("exit_meaning", {"exit_code": 3, "meaning": {"en": "Nothing new!"}}, "It ended with exit code 3: Nothing new."),
     ("exit_meaning", {"exit_code": 3, "meaning": "odd"}, "It ended with exit code 3."),
     ("idle_timeout", {"seconds": 300}, "Stopped because it had written no line, item or request for 5 minutes."),
     ("idle_timeout", {}, "Stopped because it had shown no sign of life for too long."),
