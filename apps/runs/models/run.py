@@ -82,6 +82,7 @@ class Run(models.Model):
     lines = models.BigIntegerField(_("lines"), default=0)
     warnings = models.BigIntegerField(_("warnings"), default=0)
     errors = models.BigIntegerField(_("errors"), default=0)
+    # Those that are shown; with the discarded ones they number the next.
     items = models.BigIntegerField(_("items"), default=0)
     items_rejected = models.BigIntegerField(_("rejected items"), default=0)
     # Items of failed attempts that the order says are replaced by those of the next; they stay stored, marked.
