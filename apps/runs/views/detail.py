@@ -139,7 +139,7 @@ def _time_limits() -> list[tuple[str, str]]:
         ("idle_seconds", _("Limit without a sign of life")),
         ("total_seconds", _("Limit over all attempts")),
         ("queue_seconds", _("Limit in the queue")),
-        ("pause_seconds", _("Longest pause")),
+        ("pause_seconds", _("Longest pause by hand")),
     ]
 
 

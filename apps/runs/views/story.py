@@ -16,6 +16,7 @@ from apps.runs.states import State
 # What holds where an order says nothing else.
 LONGEST_PAUSE = timedelta(days=1)
 GRACE_SECONDS = 10
+_FAILURES = (State.FAILED, State.TIMED_OUT, State.LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ def telling(run: Run, now: datetime) -> Telling:
 
 def _ending(run: Run) -> str:
     said = reasons.sentence(run)
+    if run.attempt > 1 and run.state in _FAILURES:
+        said = f"{said} {_('It was tried %(n)d times.') % {'n': run.attempt}}".strip()
     if run.memory_warning:
         said = f"{said} {reasons.memory_sentence(memory_mb=run.memory_bytes // 1024 // 1024)}".strip()
     return said

@@ -192,6 +192,11 @@ def test_a_run_that_waits_to_retry_says_why_and_when(user: User, page: Client, n
     assert re.search(r'Starts again in <strong><span class="claw-ticks" data-until="[^"]+">1 min', text)
 
 
+def test_a_run_that_failed_says_why_and_how_often_it_was_tried(user: User, page: Client) -> None:
+    run = run_of(user, state=State.FAILED, attempt=3, reason="oom", detail={"memory_mb": 512})
+    assert "Out of memory: it needed more than 512 MB. It was tried 3 times." in head(page, run)
+
+
 def test_a_failure_of_the_machines_is_told_as_such(user: User, page: Client, now: datetime) -> None:
     run = run_of(user, state=State.RETRY_WAIT, retry_at=now, attempt=1)
     budget = {"failures": 2, "attempts": 3, "infrastructure": True}
