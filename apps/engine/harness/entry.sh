@@ -9,17 +9,17 @@
 # CLAW_OUT_FILE  the spool to append to   (default /claw/out)
 # CLAW_TMP       where the FIFO is made   (default /tmp)
 # Own exit codes: 74 output could not be written, 125 no place to write to, 126 and 127 command cannot be run,
-# 153 output limit reached.
+# 143 told to end and the command said 0: it has not done all of its work, 153 output limit reached.
 
 out=${CLAW_OUT_FILE:-/claw/out}
 fifo=${CLAW_TMP:-/tmp}/.claw-entry.$$
-child='' caught=''
+child='' caught='' told=''
 
 say() { printf '%s\n' "$1" >>"$out"; }
 
 # shellcheck disable=SC2317 # called by the trap
 pass_on() {
-    caught=1
+    caught=1 told=1
     [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
 }
 
@@ -96,4 +96,5 @@ case $written in
     153) code=153 ;;        # SIGXFSZ
     *) [ "$code" -ne 0 ] || code=74 ;;
 esac
+[ -z "$told" ] || [ "$code" -ne 0 ] || code=143
 exit "$code"
