@@ -76,7 +76,7 @@ def test_the_scope_of_a_token_bounds_what_its_owner_may(owner, job, now, scope, 
     assert client.get(job_address).status_code == look
     assert client.post(f"{job_address}run/", content_type="application/json").status_code == run
     assert client.post(f"/api/v1/runs/{active.pk}/stop/").status_code == (200 if run == 201 else 403)
-    assert client.post(f"/api/v1/runs/{active.pk}/rerun/").status_code == run
+    assert client.post(f"/api/v1/runs/{active.pk}/rerun/", content_type="application/json").status_code == run
     assert client.patch(job_address, {"name": "n"}, content_type="application/json").status_code == change
 
 
