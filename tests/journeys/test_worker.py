@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.db import connection
 
+from apps.runs.models import Node, Run
 from apps.runs.states import TERMINAL
 from tests.apps.runs.agent.rig import items, lines
-from tests.journeys.worker import SLOW, Bench, bench
+from tests.journeys.worker import ROOT, SLOW, Bench, bench
 
 pytestmark = pytest.mark.django_db(transaction=True)
+CLOCK = ROOT / "tests" / "chaos" / "clock"  # moves a worker's clock
 
 
 @pytest.fixture
@@ -52,6 +59,63 @@ def test_a_run_goes_on_without_its_worker_and_nothing_is_lost_or_doubled(panel: 
     assert lines(run) == [f"line {number}" for number in range(1, 1501)]
     assert items(run) == [{"n": number} for number in range(1, 151)]
     assert (run.attempt, run.token) == (1, 2)
+
+
+def test_a_worker_leaves_at_once_and_its_run_is_taken_over_within_seconds(panel: Bench) -> None:
+    worker = panel.start_worker()
+    run = panel.request(SLOW, "3000", "50", "10", "0")
+    panel.wait(run, lambda run: run.lines > 20)
+    panel.start_worker()
+    time.sleep(5)  # the next one is there, as in a deploy
+    asked = time.monotonic()
+    worker.send_signal(signal.SIGTERM)
+    worker.wait(30)
+    left = time.monotonic() - asked
+    panel.wait(run, lambda run: run.token == 2)
+    assert left < 10
+    assert time.monotonic() - asked < 10
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_worker_whose_clock_is_off_steals_no_run_and_cuts_none_short(
+    panel: Bench, tmp_path: Path, hours: int
+) -> None:
+    right = panel.start_worker()
+    run = panel.request(SLOW, "800", "50", "10", "0", timeout_seconds=120, idle_seconds=60, total_seconds=180)
+    panel.wait(run, lambda run: run.lines > 20)
+    (tmp_path / "clock").write_text(str(hours * 3600))
+    panel.start_worker(PYTHONPATH=str(CLOCK), CLAW_CHAOS_CLOCK=str(tmp_path / "clock"))
+    panel.wait(run, lambda _run: "clock differs" in Node.objects.get().trouble)
+    time.sleep(5)
+    run.refresh_from_db()
+    assert (run.token, run.state) == (1, "running"), "it has not taken what is not its own"
+    os.killpg(right.pid, signal.SIGKILL)
+    right.wait()
+    panel.wait(run, lambda run: run.token == 2)
+    panel.wait(run, is_over)
+    assert (run.state, run.reason) == ("succeeded", ""), panel.log()[-3000:]
+    assert lines(run) == [f"line {number}" for number in range(1, 801)]
+    assert run.started_at is not None
+    assert run.finished_at is not None
+    assert timedelta(0) < run.finished_at - run.started_at < timedelta(minutes=2)
+
+
+def test_what_a_newer_version_has_written_does_not_disturb_an_older_worker(panel: Bench) -> None:
+    run = panel.request(SLOW, "50", "200", "10", "0")
+    spec = {**run.spec, "invented_later": {"a": 1}, "limits": {**run.spec["limits"], "gpu_seconds": 5}}
+    Run.objects.filter(pk=run.pk).update(spec=spec)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE runs_run ADD COLUMN invented_later integer NULL DEFAULT 7")
+    try:
+        panel.start_worker()
+        panel.wait(run, is_over)
+        assert run.state == "succeeded", panel.log()[-3000:]
+    finally:
+        panel.kill_worker()
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE runs_run DROP COLUMN invented_later")
 
 
 @pytest.mark.chaos
