@@ -444,7 +444,7 @@ def test_a_search_before_the_log_is_there_is_shown_when_it_is(run: Run, reader: 
     store_rows(run, [row(number, f"line {number}") for number in range(1, 2001)])
     page = open_page("/healthz", reader)
     held: list[Any] = []
-    page.route("**/log/index/*", lambda route: held.append(route))
+    page.route("**/log/index/*", held.append)
     page.goto(f"/runs/{run.pk}/?tab=log")
     page.get_by_label("Search the log").fill("line 1999")
     page.keyboard.press("Enter")
