@@ -28,9 +28,9 @@ def settle_overlap(job: Job, run: Run, *, by: Actor, now: datetime) -> None:
     """
     if job.overlap == Overlap.ALLOW:
         return
-    earlier = Run.objects.filter(job=job, state__in=ACTIVE).exclude(pk=run.pk).order_by("pk")
+    earlier = Run.objects.filter(job=job, state__in=ACTIVE).exclude(pk=run.pk)
     if job.overlap == Overlap.REPLACE:
-        for each in earlier:
+        for each in earlier.order_by("pk"):
             with contextlib.suppress(RunFinished):
                 request_stop(run=each, by=by, now=now, cause="replaced", detail={"run": run.pk})
     elif job.overlap == Overlap.QUEUE:
@@ -38,8 +38,9 @@ def settle_overlap(job: Job, run: Run, *, by: Actor, now: datetime) -> None:
         waiting, most = earlier.count() - 1, job.overlap_max or MOST_WAITING
         if waiting >= most:
             _skip(run, by=by, now=now, detail={"waiting": waiting, "max": most})
-    elif (active := earlier.values_list("pk", flat=True).first()) is not None:
-        _skip(run, by=by, now=now, detail={"run": active})
+    # Without LIMIT: with it the database walks the job's whole past, of which it expects the first row to fit.
+    elif active := list(earlier.values_list("pk", flat=True)):
+        _skip(run, by=by, now=now, detail={"run": min(active)})
 
 
 def _skip(run: Run, *, by: Actor, now: datetime, detail: dict[str, Any]) -> None:
