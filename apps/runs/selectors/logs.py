@@ -11,7 +11,8 @@ from typing import NamedTuple
 import orjson
 import zstandard
 from django.db import connection
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from apps.runs.models import LogChunk, Run
 from apps.runs.states import Level
@@ -113,7 +114,7 @@ def log_page(
     until = None if seconds is None else time.monotonic() + seconds
     for chunk in chunks:
         for row in _matching(chunk, level, needle):
-            if row[0] <= after:
+            if row[0] <= scanned:
                 continue
             if before is not None and row[0] >= before:
                 return LogPage(found, before - 1, complete=True)
@@ -144,7 +145,7 @@ def log_page_before(
     until = None if seconds is None else time.monotonic() + seconds
     for chunk in _backward(run, before, level, attempt):
         for row in reversed(list(_matching(chunk, level, needle))):
-            if row[0] >= before:
+            if row[0] >= scanned:
                 continue
             if len(found) >= limit or size > PAGE_BYTES:
                 return LogPage(found[::-1], found[-1][0], complete=False)
@@ -171,8 +172,10 @@ def log_rows_before(
 
 def log_text(run: Run, *, attempt: int | None = None) -> Iterator[bytes]:
     """The log as it was printed, chunk by chunk."""
+    done = 0
     for chunk in _forward(run, 0, None, 0, attempt):
-        yield "".join(f"{row[3]}\n" for row in _parse(_unpack(chunk))).encode("utf-8", "replace")
+        yield "".join(f"{row[3]}\n" for row in _parse(_unpack(chunk)) if row[0] > done).encode("utf-8", "replace")
+        done = chunk.last_line
 
 
 def _own(run: Run, level: int, attempt: int | None) -> QuerySet[LogChunk]:
@@ -189,20 +192,23 @@ def _own(run: Run, level: int, attempt: int | None) -> QuerySet[LogChunk]:
 
 
 def _forward(run: Run, after: int, before: int | None, level: int, attempt: int | None) -> Iterator[LogChunk]:
+    """Chunks with a line behind `after`. Between two batches those of a finished run may be merged: a chunk can hold
+    lines of the one before, and whoever reads leaves them out."""
     everything = LogChunk.objects.filter(month=run.month, run_id=run.pk)
-    # The chunk that holds line after+1 by the primary key: last_line has no index.
-    holding = everything.filter(first_line__lte=after + 1).order_by("-first_line")
-    start = (holding.values_list("first_line", flat=True).first() or 0) - 1
     size = _FIRST_BATCH
     while True:
-        chunks = _own(run, level, attempt).filter(first_line__gt=start, last_line__gt=after)
+        # The chunk that holds line after+1 by the primary key: last_line has no index. Asked in the same statement, for
+        # two may see a merge between them.
+        holding = everything.filter(first_line__lte=after + 1).order_by("-first_line").values("first_line")[:1]
+        start = Coalesce(Subquery(holding), 0)
+        chunks = _own(run, level, attempt).filter(first_line__gte=start, last_line__gt=after)
         if before is not None:
             chunks = chunks.filter(first_line__lt=before)
         batch = list(chunks.order_by("first_line")[:size])
         yield from batch
         if len(batch) < size:
             return
-        start, size = batch[-1].first_line, _next_size(size, batch)
+        after, size = batch[-1].last_line, _next_size(size, batch)
 
 
 def _backward(run: Run, before: int, level: int, attempt: int | None) -> Iterator[LogChunk]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.accounts import rights
-from apps.runs import selectors
-from apps.runs.models import Run
+from apps.runs import selectors, store
+from apps.runs.models import LogChunk, Run
+from apps.runs.selectors import logs as reading
 from apps.runs.store import Row
 from tests.apps.runs.logged import row, store_items, store_rows
 from tests.factories import RunFactory, UserFactory
@@ -120,7 +122,34 @@ def test_a_rare_level_reads_only_the_chunks_that_have_it() -> None:
         found = selectors.log_rows(run, level=40)
 
     assert [each[0] for each in found] == [555]
-    assert len(queries) == 2
+    assert len(queries) == 1
+
+
+def test_chunks_that_are_merged_while_they_are_read_lose_and_double_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run has just ended: its chunks are packed into few while somebody downloads its log."""
+    wanted = list(range(1, 401))
+    for read in ("text", "page", "before"):
+        run = RunFactory()
+        store_rows(run, [row(line) for line in wanted], [2] * 200)
+        unpack, seen = reading._unpack, 0
+
+        def unpack_and_merge(chunk: LogChunk, run: Run = run, unpack: Any = unpack) -> bytes:
+            nonlocal seen
+            seen += 1
+            if seen == 20:
+                store.merge_chunks(run.pk)
+            return unpack(chunk)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(reading, "_unpack", unpack_and_merge)
+            if read == "text":
+                found = [int(line.split()[1]) for line in b"".join(selectors.log_text(run)).splitlines()]
+            elif read == "page":
+                found = [each[0] for each in selectors.log_rows(run)]
+            else:
+                found = [each[0] for each in selectors.log_rows_before(run, before=401)]
+        assert found == wanted, read
+        assert LogChunk.objects.filter(run_id=run.pk).count() == 1
 
 
 def test_other_runs_and_attempts_do_not_show() -> None:
