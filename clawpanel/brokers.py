@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 from apps.core import valkey
@@ -10,6 +11,9 @@ from clawpanel.refusal import CannotStart
 
 RABBITMQ = ("amqp://", "amqps://")
 SLOWEST_SECONDS = 5
+# Noticed within 25 s where the system knows these words.
+_PATIENCE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+KEEPALIVE = {getattr(socket, name): value for name, value in _PATIENCE.items() if hasattr(socket, name)}
 
 
 def celery(url: str) -> tuple[str, dict[str, Any]]:
@@ -20,7 +24,14 @@ def celery(url: str) -> tuple[str, dict[str, Any]]:
         return url, {"read_timeout": SLOWEST_SECONDS, "write_timeout": SLOWEST_SECONDS}
     if env.BROKER_URL:
         _check("CLAWPANEL_BROKER_URL", env.BROKER_URL, *RABBITMQ)
-    options = {"socket_timeout": SLOWEST_SECONDS, "socket_connect_timeout": 2, **valkey.celery_options(url)}
+    options = {
+        "socket_timeout": SLOWEST_SECONDS,
+        "socket_connect_timeout": 2,
+        # A worker waits for messages without a limit: of a host that vanished only the kernel can tell it.
+        "socket_keepalive": True,
+        "socket_keepalive_options": KEEPALIVE,
+        **valkey.celery_options(url),
+    }
     return valkey.celery_url(url), options
 
 
