@@ -79,7 +79,14 @@ def _circle(job: Job, repair: Job) -> list[int]:
 
 def start_repairs(*, now: datetime) -> int:
     """Ask for the repair of every run that is due for one; how many were started. To be called again does no harm."""
-    return sum(_start_repair(run.pk, now) for run in runs_with_repair_due())
+    started = 0
+    for run in runs_with_repair_due():
+        try:
+            started += _start_repair(run.pk, now)
+        except Exception:
+            # One that is broken must not keep the others waiting; it is tried again with the next round.
+            logger.exception("the repair of run %s could not be started", run.pk)
+    return started
 
 
 @transaction.atomic
@@ -91,7 +98,11 @@ def _start_repair(run_id: int, now: datetime) -> bool:
     repair_done(run_id=run_id)
     if failed.trigger == Trigger.REPAIR:
         return False
-    job = Job.objects.select_related("spider__current_version", "version").filter(pk=failed.spec["repair_job"]).first()
+    job = (
+        Job.objects.select_related("spider__current_version", "version")
+        .filter(pk=failed.spec.get("repair_job"))
+        .first()
+    )
     if job is None:
         _note(failed, now, "repair_refused", {"error": _("The repair job has been deleted.")})
         return False

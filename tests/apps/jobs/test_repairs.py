@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.rights import grant
 from apps.core.errors import Invalid
 from apps.jobs.models import Job
-from apps.jobs.services import delete_job, start_repairs, update_job
+from apps.jobs.services import delete_job, run_job, start_repairs, update_job
 from apps.runs import reasons
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import State, Trigger
@@ -255,3 +255,21 @@ def test_a_repair_that_cannot_be_run_is_said_and_not_tried_for_ever(now: datetim
     assert reasons.sentence(RunEvent.objects.get(run=failed)).startswith(f"Repair job {repair.name} could not be run")
     assert RunEvent.objects.get(run=other).reason == "repair_run"
     assert not Run.objects.filter(repair_due=True).exists()
+
+
+def test_a_repair_that_breaks_does_not_keep_the_others_waiting(
+    now: datetime, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, fine = JobFactory(), JobFactory()
+    first, _second = failed_run(broken), failed_run(fine)
+
+    def break_down(*, job: Job, **given: Any) -> Any:
+        if job == broken:
+            raise ArithmeticError
+        return run_job(job=job, **given)
+
+    monkeypatch.setattr("apps.jobs.services.repairs.run_job", break_down)
+
+    assert start_repairs(now=now) == 1
+    assert list(Run.objects.filter(repair_due=True)) == [first]
+    assert f"the repair of run {first.pk} could not be started" in caplog.text
