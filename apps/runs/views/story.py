@@ -12,10 +12,9 @@ from django.utils.translation import pgettext
 from apps.runs import reasons, selectors, services
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import State
+from apps.runs.sweeps import LONGEST_PAUSE_SECONDS
 
-# What holds where an order says nothing else.
-LONGEST_PAUSE = timedelta(days=1)
-GRACE_SECONDS = 10
+GRACE_SECONDS = 10  # where an order says nothing else
 _FAILURES = (State.FAILED, State.TIMED_OUT, State.LOST)
 
 
@@ -58,9 +57,8 @@ def _paused(run: Run, now: datetime) -> Telling:
         return Telling(_("It goes on in a moment."))
     event = selectors.last_event(run, kind="pause")
     said = _("Paused by %(name)s.") % {"name": event.actor} if event else _("Paused.")
-    seconds = run.spec["limits"].get("pause_seconds")
-    longest = LONGEST_PAUSE if seconds is None else timedelta(seconds=seconds)
-    until = run.paused_at + longest if run.paused_at else None
+    seconds = run.spec["limits"].get("pause_seconds") or LONGEST_PAUSE_SECONDS
+    until = run.paused_at + timedelta(seconds=seconds) if run.paused_at else None
     return Telling(f"{said} {_('Its time limits stand still.')}", _("It goes on by itself in"), until)
 
 
