@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from apps.accounts import rights
 from apps.accounts.models import User
@@ -443,8 +443,12 @@ def test_a_search_before_the_log_is_there_is_shown_when_it_is(run: Run, reader: 
     finish(run)
     store_rows(run, [row(number, f"line {number}") for number in range(1, 2001)])
     page = open_page("/healthz", reader)
-    held: list[Any] = []
-    page.route("**/log/index/*", held.append)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/log/index/*", hold)
     page.goto(f"/runs/{run.pk}/?tab=log")
     page.get_by_label("Search the log").fill("line 1999")
     page.keyboard.press("Enter")
