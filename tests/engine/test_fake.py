@@ -66,7 +66,7 @@ def test_any_call_can_be_made_to_fail(tmp_path):
 
 def test_the_watcher_is_woken_when_an_attempt_changes(tmp_path):
     executor, woken, stop = FakeExecutor(), Event(), Event()
-    watcher = Thread(target=executor.watch, args=(woken.set, stop))
+    watcher = Thread(target=executor.watch, args=(lambda _name: woken.set(), stop))
     watcher.start()
     assert woken.wait(5)
     woken.clear()

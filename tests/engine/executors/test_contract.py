@@ -181,7 +181,7 @@ def test_use_is_sampled_while_it_runs(driver: Driver) -> None:
 
 def test_watch_wakes_when_an_attempt_ends(driver: Driver) -> None:
     woken, stop = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=driver.executor.watch, args=(woken.set, stop))
+    watcher = threading.Thread(target=driver.executor.watch, args=(lambda _name: woken.set(), stop))
     watcher.start()
     try:
         assert woken.wait(30)  # once at the start

@@ -98,7 +98,7 @@ def test_watching_goes_on_when_the_engine_comes_back(docker: Driver, relay: _Rel
     """The stream goes through a socket that we cut, as a restart of the daemon does."""
     through = DockerExecutor(replace(docker.settings, docker_url=f"unix://{relay.path}"))
     woken, stop = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=through.watch, args=(woken.set, stop))
+    watcher = threading.Thread(target=through.watch, args=(lambda _name: woken.set(), stop))
     watcher.start()
     try:
         assert woken.wait(30)
