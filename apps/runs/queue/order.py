@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -71,21 +71,6 @@ _FITS = """
     AND memory_bytes <= CASE WHEN queued_at < %(reserve)s THEN %(most_memory)s ELSE %(free_memory)s END
     AND cpus <= CASE WHEN queued_at < %(reserve)s THEN %(most_cpus)s ELSE %(free_cpus)s END
 """
-# Runs of a job may have been asked for under different limits.
-_JOB = "coalesce(job_id, 0) * 65536 + coalesce(job_limit, 0)"
-_FIRST_OF_JOBS = f"""
-WITH RECURSIVE first AS (
-    (SELECT {_COLUMNS}, {_JOB} AS job FROM runs_run WHERE {{line}}
-     ORDER BY {_JOB}, queued_at, id LIMIT 1)
-    UNION ALL
-    SELECT n.* FROM first h CROSS JOIN LATERAL (
-        SELECT {_COLUMNS}, {_JOB} AS job FROM runs_run WHERE {{line}} AND {_JOB} > h.job
-        ORDER BY {_JOB}, queued_at, id LIMIT 1
-    ) n
-)
-SELECT {_KEPT} FROM (SELECT first.*, {_JOB_OPEN} FROM first) one
-WHERE open ORDER BY queued_at, id LIMIT %(limit)s
-"""  # noqa: S608
 _SAME_LINE = f"state = 'queued' AND project_id = f.project_id AND priority = f.priority AND {_SHAPE} = f.shape"
 _LINES = f"""
 WITH RECURSIVE {_BUSY}, head AS (
@@ -99,7 +84,7 @@ WITH RECURSIVE {_BUSY}, head AS (
     ) n
 ), front AS MATERIALIZED (
     SELECT {_KEPT}, {_JOB_OPEN} FROM head WHERE {_FITS}
-), near AS MATERIALIZED (
+), near AS (
     SELECT n.* FROM front f CROSS JOIN LATERAL (
         SELECT {_KEPT}, open FROM (
             SELECT {_COLUMNS}, {_JOB_OPEN}, row_number() OVER (ORDER BY queued_at, id) AS place FROM runs_run
@@ -107,11 +92,26 @@ WITH RECURSIVE {_BUSY}, head AS (
         ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT 1
     ) n WHERE NOT f.open
 )
-SELECT {_READ}, true, false FROM front WHERE open
-UNION ALL SELECT {_READ}, true, false FROM near WHERE open
-UNION ALL SELECT n.* FROM near f CROSS JOIN LATERAL (
-    SELECT {_READ}, true, true FROM ({_FIRST_OF_JOBS.format(line=_SAME_LINE)}) one
-) n WHERE NOT f.open
+SELECT {_READ}, open FROM front WHERE open UNION ALL SELECT {_READ}, open FROM near
+"""  # noqa: S608
+# Runs of a job may have been asked for under different limits.
+_JOB = "coalesce(job_id, 0) * 65536 + coalesce(job_limit, 0)"
+_JOBS = f"""
+WITH {_BUSY}
+SELECT n.* FROM unnest(%(projects)s::bigint[], %(priorities)s::int[], %(shapes)s::bigint[])
+    AS f (project_id, priority, shape)
+CROSS JOIN LATERAL (
+    WITH RECURSIVE head AS (
+        (SELECT {_COLUMNS}, {_JOB} AS job FROM runs_run WHERE {_SAME_LINE} ORDER BY {_JOB}, queued_at, id LIMIT 1)
+        UNION ALL
+        SELECT n.* FROM head h CROSS JOIN LATERAL (
+            SELECT {_COLUMNS}, {_JOB} AS job FROM runs_run WHERE {_SAME_LINE} AND {_JOB} > h.job
+            ORDER BY {_JOB}, queued_at, id LIMIT 1
+        ) n
+    )
+    SELECT {_READ}, true, true FROM (SELECT head.*, {_JOB_OPEN} FROM head) one
+    WHERE open ORDER BY queued_at, id LIMIT %(limit)s
+) n
 """  # noqa: S608
 _OF_LINE = f"state = 'queued' AND project_id = %(project)s AND priority = %(priority)s AND {_SHAPE} = %(shape)s"
 _OF_JOB = f"{_OF_LINE} AND {_JOB} = %(job)s"
@@ -123,13 +123,31 @@ SELECT {_READ}, open FROM (
     ORDER BY queued_at, id LIMIT {_FRONT}
 ) one WHERE open OR place = {_FRONT} ORDER BY queued_at, id LIMIT %(limit)s
 """  # noqa: S608
-_JOBS = f"WITH {_BUSY} SELECT {_READ}, true, true FROM ({_FIRST_OF_JOBS.format(line=_OF_LINE)}) one"  # noqa: S608
 
 
 def _read(query: str, values: Mapping[str, Any]) -> list[Candidate]:
     with connection.cursor() as cursor:
         cursor.execute(query, values)
         return [Candidate(*row) for row in cursor.fetchall()]
+
+
+def _lines(node: Node, occupancy: Occupancy, now: datetime, limit: int) -> list[_Line]:
+    found = _read(_LINES, _limits(node, occupancy, now))
+    lines = [_Line(row) for row in found if row.open]
+    held_up = [row for row in found if not row.open]
+    return lines + _lines_of_jobs(held_up, now, limit) if held_up else lines
+
+
+def _lines_of_jobs(held_up: Sequence[Candidate], now: datetime, limit: int) -> list[_Line]:
+    """In place of these lines one for each job of theirs that is not busy."""
+    values = {
+        "projects": [row.project_id for row in held_up],
+        "priorities": [row.priority for row in held_up],
+        "shapes": [row.shape for row in held_up],
+        "now": now,
+        "limit": limit,
+    }
+    return [_Line(row) for row in _read(_JOBS, values)]
 
 
 class _Line:
@@ -161,7 +179,7 @@ class _Line:
         if self.ahead:
             self.at = self.ahead[0]
             return [self]
-        return [_Line(row) for row in _read(_JOBS, values)] if found and not at.of_job else []
+        return _lines_of_jobs([at], now, limit) if found and not at.of_job else []
 
 
 def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) -> Iterator[Candidate]:
@@ -174,8 +192,7 @@ def in_order(*, node: Node, occupancy: Occupancy, now: datetime, wanted: int) ->
         return urgency(at.priority, at.age), occupancy.used[Gate.PROJECT][at.project_id], -at.age, at.run_id
 
     limit = wanted + _SPARE
-    lines = [_Line(row) for row in _read(_LINES, {**_limits(node, occupancy, now), "limit": limit})]
-    heap = [(key(line.at), number, line) for number, line in enumerate(lines)]
+    heap = [(key(line.at), number, line) for number, line in enumerate(_lines(node, occupancy, now, limit))]
     heapq.heapify(heap)
     number = len(heap)
     while heap:
