@@ -41,6 +41,11 @@ class EnvironmentSpec:
         return not any(line.strip() and not line.strip().startswith("#") for line in self.requirements.splitlines())
 
 
+def attempt_name(install: str, run_id: int, attempt: int) -> str:
+    """Of its container, and of the folder of its secrets."""
+    return f"claw-{install}-r{run_id}-a{attempt}"
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """One attempt, ready to be created. `environment` is what `Executor.environment()` returned."""
@@ -62,7 +67,7 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        return f"claw-{self.install}-r{self.run_id}-a{self.attempt}"
+        return attempt_name(self.install, self.run_id, self.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +174,9 @@ class Executor(Protocol):
 
     def remove(self, handle: Handle) -> None:
         """Remove the container or shim and its secrets; spools are left to the caller."""
+
+    def forget(self, install: str, run_id: int, attempt: int) -> None:
+        """Remove what lies beside an attempt that may have no container or shim any more: its secrets."""
 
     def list(self, install: str) -> list[Handle]:
         """All attempts of this install that exist on this engine, in any phase."""

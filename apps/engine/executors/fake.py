@@ -171,6 +171,9 @@ class FakeExecutor:
         self._called("remove", handle.name)
         self.attempts.pop(handle.name, None)
 
+    def forget(self, install: str, run_id: int, attempt: int) -> None:
+        """It keeps no secrets."""
+
     def list(self, install: str) -> list[Handle]:
         self._called("list")
         return [found.handle for found in self.attempts.values() if found.spec.install == install]

@@ -170,7 +170,7 @@ class Caretaker:
         """Asked again under the lock that keeps claimers away: the next start of a run that was given back uses it."""
         if self._is_left_over(run_id, attempt, lock=True):
             store.merge_chunks(run_id)
-            remove_folder(folder)
+            self._remove_files(run_id, attempt, folder)
 
     def clear_away(self, followed: Followed) -> None:
         """After the end is stored: container, files, small chunks. What fails here is left to the reconciler.
@@ -192,7 +192,12 @@ class Caretaker:
             logger.warning("%s could not be removed: %s", followed, error)
             return
         store.merge_chunks(followed.run_id)
-        remove_folder(followed.run_dir)
+        self._remove_files(followed.run_id, followed.attempt, followed.run_dir)
+
+    def _remove_files(self, run_id: int, attempt: int, folder: Path) -> None:
+        """The folder last: while it is there somebody will look again. Its container may have gone without us."""
+        self.station.executor.forget(self.station.config.install, run_id, attempt)
+        remove_folder(folder)
 
 
 def remove_folder(folder: Path) -> None:

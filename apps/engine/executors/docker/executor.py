@@ -27,7 +27,7 @@ from apps.engine.executors.layout import remove_secrets, run_ids, write_secrets
 from apps.engine.harness_copy import install_harness
 from apps.engine.settings import EngineSettings
 from apps.engine.spool import create_spools
-from apps.engine.types import EngineHealth, EnvironmentSpec, Handle, Observation, Phase, RunSpec, Sample
+from apps.engine.types import EngineHealth, EnvironmentSpec, Handle, Observation, Phase, RunSpec, Sample, attempt_name
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class DockerExecutor:
             # somebody else started it a moment before us
 
     def find(self, install: str, run_id: int, attempt: int, run_dir: Path) -> Handle | None:
-        name = f"claw-{install}-r{run_id}-a{attempt}"
+        name = attempt_name(install, run_id, attempt)
         details = self._details(name)
         if details is None:
             return None
@@ -254,6 +254,9 @@ class DockerExecutor:
             if self.inspect(handle).phase not in (Phase.MISSING, Phase.EXITED):
                 raise EngineUnavailable(f"The container {handle.name} could not be removed yet.") from None
         remove_secrets(self._settings.secrets_dir(handle.name))
+
+    def forget(self, install: str, run_id: int, attempt: int) -> None:
+        remove_secrets(self._settings.secrets_dir(attempt_name(install, run_id, attempt)))
 
     def list(self, install: str) -> list[Handle]:
         with translated():

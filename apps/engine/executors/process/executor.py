@@ -34,7 +34,7 @@ from apps.engine.executors.process.order import (
 from apps.engine.harness_copy import install_harness
 from apps.engine.settings import EngineSettings
 from apps.engine.spool import create_spools
-from apps.engine.types import EngineHealth, EnvironmentSpec, Handle, Observation, Phase, RunSpec, Sample
+from apps.engine.types import EngineHealth, EnvironmentSpec, Handle, Observation, Phase, RunSpec, Sample, attempt_name
 
 logger = logging.getLogger(__name__)
 
@@ -255,6 +255,9 @@ class ProcessExecutor:
         shutil.rmtree(handle.run_dir / "work", ignore_errors=True)
         shutil.rmtree(handle.run_dir / FOLDER, ignore_errors=True)
         remove_secrets(self._settings.secrets_dir(handle.name))
+
+    def forget(self, install: str, run_id: int, attempt: int) -> None:
+        remove_secrets(self._settings.secrets_dir(attempt_name(install, run_id, attempt)))
 
     def list(self, install: str) -> list[Handle]:
         handles = []
