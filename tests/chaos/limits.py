@@ -63,7 +63,7 @@ def _exceeded(board: Board, run_id: int) -> Iterator[str]:
         beside = board.on(node.name)
         yield from _over("runs on the node", len(beside), node.slots)
         yield from _over("bytes on the node", sum(other.memory for other in beside), node.memory)
-        yield from _over("CPUs on the node", sum(other.cpus for other in beside), node.cpus * SLOTS_PER_CORE + 1e-6)
+        yield from _over("CPUs on the node", sum(other.cpus for other in beside), _cpus(node) + 1e-6)
     everywhere = board.runs()
     for pool in run.pools:
         used = sum(pool in other.pools for other in everywhere)
@@ -146,8 +146,13 @@ def _fits(run: RunRow, node: NodeRow, beside: Iterable[RunRow]) -> bool:
     return (
         len(others) < node.slots
         and sum(other.memory for other in others) + run.memory <= node.memory
-        and sum(other.cpus for other in others) + run.cpus <= node.cpus * SLOTS_PER_CORE
+        and sum(other.cpus for other in others) + run.cpus <= _cpus(node)
     )
+
+
+def _cpus(node: NodeRow) -> float:
+    """Two runs of one CPU share a core; more places set by hand are each good for such a run."""
+    return max(node.cpus * SLOTS_PER_CORE, node.slots)
 
 
 def _late_retries(evidence: Evidence, events: list[Event]) -> list[str]:

@@ -203,7 +203,7 @@ PLANTED: list[tuple[Callable[[Evidence], Any], Callable[[Evidence], None], str]]
     (checkers.time_goes_forward, change_run(1, started_at=at(-7200)), "run 1"),
     (limits.never_exceeded, node(slots=1), "2 runs on the node"),
     (limits.never_exceeded, node(memory=150 * MIB), "bytes on the node"),
-    (limits.never_exceeded, node(cpus=0.9), "2 CPUs on the node"),
+    (limits.never_exceeded, change_run(2, cpus=1.5), "2.5 CPUs on the node"),
     (limits.never_exceeded, tighten(pools={1: 1}), "runs in pool 1"),
     (limits.never_exceeded, tighten(spiders={1: 1}), "runs of spider 1"),
     (limits.never_exceeded, tighten(projects={1: 1}), "runs of project 1"),
