@@ -143,8 +143,16 @@ def event_title(event: RunEvent) -> tuple[str, str]:
 
 def event_sentence(event: RunEvent) -> str:
     """Why, and how many tries are left."""
-    said = [reasons.sentence(event), tries(event) if event.to_state == State.RETRY_WAIT else ""]
+    said = [reasons.sentence(event), tries(event) if event.to_state == State.RETRY_WAIT else "", _handed_over(event)]
     return " ".join(part for part in said if part)
+
+
+def _handed_over(event: RunEvent) -> str:
+    """Which worker had the run, and which has it now."""
+    before, after = event.detail.get("from"), event.detail.get("to")
+    if event.kind not in ("adopted", "fenced") or not before or not after:
+        return ""
+    return _("From worker %(before)s to %(after)s.") % {"before": before, "after": after}
 
 
 def _delay(event: RunEvent) -> float | None:

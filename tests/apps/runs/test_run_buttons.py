@@ -228,12 +228,14 @@ def test_the_events_tell_what_happened_when_and_by_whom(user: User, page: Client
     event(run, now, State.QUEUED)
     event(run, now + timedelta(seconds=2), State.RETRY_WAIT, attempt=1, reason="oom", detail=told)
     for kind in ("adopted", "fenced", "kill", "pause", "resume", "exhausted", "unheard_of"):
-        event(run, now + timedelta(seconds=5), kind=kind, attempt=2, actor="agent: crawl-7")
+        detail = {"from": "w-1", "to": "w-2"} if kind == "adopted" else {}
+        event(run, now + timedelta(seconds=5), kind=kind, attempt=2, actor="agent: crawl-7", detail=detail)
     text = page.get(f"/runs/{run.pk}/?tab=events").content.decode()
     for said in (
         "+2 s",
         "It starts again after 4 min 23 s.",
         "Taken over by another worker",
+        "From worker w-1 to w-2.",
         "A former worker was shut out",
         "Kill asked for",
         "Pause asked for",
