@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.checkers import breaches
 from tests.chaos.storm import rage
 
-SHORT_SECONDS = 150.0
+SHORT_SECONDS = 120.0
 SECONDS = float(os.environ.get("CLAW_CHAOS_SECONDS") or SHORT_SECONDS)
 # Several, with commas between them, make several storms.
 SEEDS = [int(seed) for seed in (os.environ.get("CLAW_CHAOS_SEED") or str(random.randrange(10**6))).split(",")]  # noqa: S311

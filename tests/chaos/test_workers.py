@@ -139,7 +139,7 @@ def test_twenty_containers_live_through_a_deploy(panel: Bench, ledger: Ledger) -
 def test_a_worker_that_was_frozen_finds_its_run_taken_and_touches_nothing(panel: Bench, ledger: Ledger) -> None:
     """The other is there before its lease has run out, and waits for it: frozen is not dead."""
     frozen = panel.start_worker()
-    run = panel.request(SLOW, "2700", "60", "3", "0", cpus=0.2)
+    run = panel.request(SLOW, "2100", "60", "3", "0", cpus=0.2)
     panel.wait(run, lambda run: run.lines > 10, seconds=120)
     frozen.send_signal(signal.SIGSTOP)
     panel.start_worker()
@@ -147,7 +147,7 @@ def test_a_worker_that_was_frozen_finds_its_run_taken_and_touches_nothing(panel:
     frozen.send_signal(signal.SIGCONT)
     panel.wait(run, is_over, seconds=120)
     assert (run.state, run.attempt, run.token) == ("succeeded", 1, 2)
-    assert_whole(run, 2700, 3)
+    assert_whole(run, 2100, 3)
     assert starts(ledger, run) == [1]
     assert adopted(run).count() == 1
     assert frozen.poll() is None
