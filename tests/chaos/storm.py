@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,7 +66,7 @@ def rage(seed: int, seconds: float) -> Storm:
             own_disk(started) as with_disk,
             Ledger((started.home / "keys" / "install").read_text().strip()) as ledger,
         ):
-            stage = Stage(started, ledger, random.Random(chance.random()), clock, longest=min(60, seconds / 25))  # noqa: S311
+            stage = Stage(started, ledger, random.Random(chance.random()), clock, longest=min(60, seconds / 20))  # noqa: S311
             jobs = register(started, folder / "registry")
             runs = min(MOST_RUNS, 12 + int(RUNS_A_MINUTE * seconds / 60))
             load = Load(started, jobs, random.Random(chance.random()), runs, seconds)  # noqa: S311
@@ -131,13 +131,11 @@ def _all_at_once(stage: Stage, struck: list[faults.Fault]) -> None:
         raise failed[0]
 
 
-def _wait(done: object, seconds: float) -> bool:
+def _wait(done: Callable[[], bool], seconds: float) -> None:
+    """Whether it was in vain is for the checkers to say."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if done():  # type: ignore[operator]
-            return True
+    while not done() and time.monotonic() < deadline:
         time.sleep(0.5)
-    return False
 
 
 def _wait_for_the_end(stage: Stage) -> None:

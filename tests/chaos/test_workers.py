@@ -32,6 +32,7 @@ pytestmark = [
 
 LEAVE_SECONDS = 5
 TAKEOVER_SECONDS = 30
+TAKEOVER_MEDIAN_SECONDS = 22
 TAKEOVER_AFTER_TERM_SECONDS = 10
 
 
@@ -90,7 +91,7 @@ def test_two_kills_in_one_run_lose_and_double_nothing(panel: Bench, ledger: Ledg
     assert (run.state, run.attempt, run.token) == ("succeeded", 1, 3)
     assert_whole(run, 900, 3)
     assert starts(ledger, run) == [1]
-    assert statistics.median(took) < TAKEOVER_SECONDS
+    assert statistics.median(took) < TAKEOVER_MEDIAN_SECONDS
 
 
 def test_a_container_that_ends_while_no_worker_lives_is_stored_to_its_last_line(panel: Bench, ledger: Ledger) -> None:
