@@ -38,7 +38,8 @@ def telling(run: Run, now: datetime) -> Telling:
 def _ending(run: Run) -> str:
     said = reasons.sentence(run)
     if run.attempt > 1 and run.state in _FAILURES:
-        said = f"{said} {_('It was tried %(n)d times.') % {'n': run.attempt}}".strip()
+        tried = _("It was tried %(n)d times.") % {"n": run.attempt}
+        said = f"{said} {tried}".strip()
     if run.memory_warning:
         said = f"{said} {reasons.memory_sentence(memory_mb=run.memory_bytes // 1024 // 1024)}".strip()
     return said
@@ -59,14 +60,16 @@ def _paused(run: Run, now: datetime) -> Telling:
     said = _("Paused by %(name)s.") % {"name": event.actor} if event else _("Paused.")
     seconds = run.spec["limits"].get("pause_seconds") or LONGEST_PAUSE_SECONDS
     until = run.paused_at + timedelta(seconds=seconds) if run.paused_at else None
-    return Telling(f"{said} {_('Its time limits stand still.')}", _("It goes on by itself in"), until)
+    still = _("Its time limits stand still.")
+    return Telling(f"{said} {still}", _("It goes on by itself in"), until)
 
 
 def _stopping(run: Run, now: datetime) -> Telling:
     event = selectors.last_event(run, to_state=State.STOPPING)
     said = reasons.sentence(event) if event else ""
     if run.kill_requested_at or run.stop_requested_at is None:
-        return Telling(f"{said} {_('It is being killed.')}".strip() if run.kill_requested_at else said)
+        killed = _("It is being killed.") if run.kill_requested_at else ""
+        return Telling(f"{said} {killed}".strip())
     grace = timedelta(seconds=run.spec["limits"].get("grace_seconds", GRACE_SECONDS))
     return Telling(said, _("Time to end by itself:"), run.stop_requested_at + grace)
 
