@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from django.db import connection
+
 logger = logging.getLogger(__name__)
 
 
@@ -51,6 +53,7 @@ class DaemonPool(Executor):
         while True:
             work = self._work.get()
             if work is None:
+                connection.close()
                 return
             if not self._closed.is_set():
                 work()
