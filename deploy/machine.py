@@ -178,7 +178,7 @@ def run_pytest(arguments: list[str]) -> int:
 
 
 def spoilt() -> list[str]:
-    """The failed tests, if they are few and all need a browser, an engine or whole processes, whose pace is not ours."""
+    """The failed tests, if they are few and all need a browser, an engine or whole processes: their pace varies."""
     try:
         failed: list[str] = sorted(json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text()))
     except (OSError, ValueError):
