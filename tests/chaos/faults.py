@@ -15,6 +15,7 @@ import psutil
 import psycopg
 import redis
 from celery import Celery
+from kombu.exceptions import OperationalError
 
 from tests.chaos.stage import Stage
 
@@ -101,7 +102,7 @@ def broker_down(stage: Stage) -> None:
 def hint_delivered_ten_times(stage: Stage) -> None:
     url = stage.panel.environment["REDIS_URL"]
     url = url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
-    with Celery(broker=url, set_as_current=False) as sender, contextlib.suppress(OSError):
+    with Celery(broker=url, set_as_current=False) as sender, contextlib.suppress(OSError, OperationalError):
         for _ in range(HINTS):
             for name in ("runs.wake", "runs.sweep"):
                 sender.send_task(name, queue="control", retry=False)

@@ -201,5 +201,5 @@ def test_what_was_started_by_a_worker_that_could_not_say_so_is_never_started_aga
     numbers = list(Item.objects.filter(run_id=run.pk, attempt=2).order_by("seq").values_list("data__n", flat=True))
     assert numbers == list(range(1, 101))
     assert Counter(entry.attempt for entry in ledger.entries if entry.what == "start") == {1: 1, 2: 1}
-    secrets = Path("/dev/shm") / f"claw-{settings.CLAWPANEL_INSTALL}"
-    until(lambda: not any(secrets.iterdir()) and not any((panel.home / "runs").iterdir()), 10)
+    secrets = f"claw-{settings.CLAWPANEL_INSTALL}/claw-{settings.CLAWPANEL_INSTALL}-r{run.pk}-*"
+    until(lambda: not any(Path("/dev/shm").glob(secrets)) and not any((panel.home / "runs").iterdir()), 10)
