@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Q
-from django.db.models.functions import Now
+from django.db.models import Count, DateTimeField, F, Q, Value
+from django.db.models.functions import Greatest, Now
 
 from apps.core.actors import Actor
 from apps.core.background import enqueue
@@ -108,7 +108,7 @@ def _close(run_id: int, attempt: int, ending: Ending, now: datetime, *, infrastr
         reason=ending.reason,
         detail=ending.detail,
         exit_code=ending.exit_code,
-        finished_at=ending.finished_at or now,
+        finished_at=_not_before_the_start(ending, now),
         infrastructure=infrastructure,
     )
 
@@ -125,9 +125,14 @@ def _end(run_id: int, token: int, ending: Ending, now: datetime, actor: Actor, *
         detail=ending.detail,
         memory_warning=ending.memory_warning,
         exit_code=ending.exit_code,
-        finished_at=ending.finished_at or now,
+        finished_at=_not_before_the_start(ending, now),
         **fields,
     )
+
+
+def _not_before_the_start(ending: Ending, now: datetime) -> Greatest:
+    """The start may have been written down late, and by a statement whose answer the agent never got."""
+    return Greatest(F("started_at"), Value(ending.finished_at or now, output_field=DateTimeField()))
 
 
 def _wait(

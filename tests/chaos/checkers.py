@@ -71,6 +71,9 @@ def expected_ends(evidence: Evidence) -> list[str]:
         allowed = {_natural_end(run)}
         if run.stop_cause or any(e.run == run.id and e.to == State.CANCELED for e in evidence.events):
             allowed.add(State.CANCELED)
+            if run.parameters["code"]:
+                # It failed before the stop reached it, and is not tried again for a stop is final.
+                allowed.add(State.FAILED)
         if run.id in evidence.hurt:
             allowed |= {State.FAILED, State.LOST}
         if run.state not in allowed:

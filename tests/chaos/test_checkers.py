@@ -241,6 +241,14 @@ def test_a_killed_attempt_may_lack_what_it_never_wrote() -> None:
     assert checkers.breaches(evidence) == []
 
 
+def test_a_stopped_run_may_have_failed_before_the_stop_reached_it() -> None:
+    evidence = clean()
+    evidence.runs[2] = replace(evidence.runs[2], state="failed", exit_code=3, stop_cause="user")
+    assert checkers.expected_ends(evidence) == []
+    evidence.runs[1] = replace(evidence.runs[1], state="failed", exit_code=1, stop_cause="user")
+    assert len(checkers.expected_ends(evidence)) == 1
+
+
 def test_waiting_while_a_fault_is_at_work_is_nobodys_fault() -> None:
     evidence = clean()
     keep_run_1_waiting(evidence)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
 from typing import Any
@@ -95,6 +96,16 @@ def test_the_two_budgets_are_counted_apart() -> None:
             sweeps.requeue_due(now=datetime.now(UTC))
             begin_next(run)
     assert [attempt.infrastructure for attempt in attempts(run)] == [True, False, True]
+
+
+@pytest.mark.parametrize("ending", [EXIT_1, WELL])
+def test_no_end_is_before_its_start_although_the_start_was_written_down_late(ending: Ending) -> None:
+    run = a_run()
+    late = datetime.now(UTC)
+    Run.objects.filter(pk=run.pk).update(started_at=late)
+    Attempt.objects.filter(run=run).update(started_at=late)
+    finish(run, replace(ending, finished_at=late - timedelta(seconds=2)))
+    assert (run.finished_at, attempts(run)[0].finished_at) == (late, late)
 
 
 def test_success_is_over_at_once() -> None:
