@@ -105,8 +105,17 @@ def all_lines(evidence: Evidence) -> list[str]:
         for line in lines:
             if match := NUMBERED.fullmatch(line.text):
                 printed[line.attempt].append(int(match[1]))
+        if run.id in evidence.hurt:
+            _drop_cut_lines(printed)
         faults += _complete(evidence, run, printed, "line", int(run.parameters.get("count", 0)))
     return faults
+
+
+def _drop_cut_lines(printed: dict[int, list[int]]) -> None:
+    """Where a disk was full, the last line may be the head of one: "line 42" of "line 420"."""
+    for numbers in printed.values():
+        if len(numbers) > 1 and numbers[-1] < numbers[-2] and str(numbers[-2] + 1).startswith(str(numbers[-1])):
+            numbers.pop()
 
 
 def all_items(evidence: Evidence) -> list[str]:

@@ -249,6 +249,17 @@ def test_a_stopped_run_may_have_failed_before_the_stop_reached_it() -> None:
     assert len(checkers.expected_ends(evidence)) == 1
 
 
+def test_a_line_cut_by_a_full_disk_is_no_double() -> None:
+    evidence = clean()
+    evidence.lines = [Line(1, n, 1, f"line {n}") for n in range(1, 20)] + [Line(1, 20, 1, "line 2")]
+    evidence.runs = {1: replace(evidence.runs[1], state="failed", lines=20, parameters={**PARAMETERS, "count": 30})}
+    assert len(checkers.all_lines(evidence)) == 1
+    evidence.hurt.add(1)
+    assert checkers.all_lines(evidence) == []
+    evidence.lines[-1] = replace(evidence.lines[-1], text="line 3")
+    assert len(checkers.all_lines(evidence)) == 1
+
+
 def test_waiting_while_a_fault_is_at_work_is_nobodys_fault() -> None:
     evidence = clean()
     keep_run_1_waiting(evidence)
