@@ -51,11 +51,16 @@ def test_real_stops_at_the_moment_of_the_end_leave_one_end_each() -> None:
     with bench("docker") as panel:
         panel.start_worker()
         runs = [panel.request(SLOW, "20", "20", "2", "0", cpus=0.1) for _ in range(REAL_RACES)]
+        timers = []
         for number, run in enumerate(runs):
             panel.wait(run, lambda run: run.state == State.RUNNING or is_over(run), seconds=120)
             # Around the second that each of them takes.
             at = (run.started_at or datetime.now(UTC)) + timedelta(seconds=0.6 + 0.15 * number)
-            threading.Timer(max(0.0, (at - datetime.now(UTC)).total_seconds()), _stop_or_be_late, (run.pk,)).start()
+            pause = max(0.0, (at - datetime.now(UTC)).total_seconds())
+            timers.append(threading.Timer(pause, _stop_or_be_late, (run.pk,)))
+            timers[-1].start()
+        for timer in timers:
+            timer.join()
         for run in runs:
             panel.wait(run, is_over, seconds=120)
         assert terminal_once(seen_by_checkers(*runs)) == []
