@@ -9,8 +9,12 @@ from channels.sessions import SessionMiddlewareStack
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "clawpanel.settings")
+pool_is_ours = "CLAWPANEL_DATABASE_POOL" not in os.environ
 os.environ.setdefault("CLAWPANEL_DATABASE_POOL", "10")
 http = get_asgi_application()
+if pool_is_ours:
+    # Read by now. A worker started from this process must not inherit it: it has more threads than the pool has places.
+    del os.environ["CLAWPANEL_DATABASE_POOL"]
 
 from clawpanel import body_limit, pacing  # noqa: E402
 from clawpanel.routing import SameOrigin, websocket  # noqa: E402 (models must be ready first)
