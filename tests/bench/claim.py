@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 
 from tests.bench.figures import Figure, quantile
 from tests.panel import ROOT, Panel
@@ -13,18 +11,8 @@ from tests.panel import ROOT, Panel
 
 def claim_times(panel: Panel) -> list[Figure]:
     """On the panel's own database server, with its settings; a bare claim is one UPDATE without any limit."""
-    script = ROOT / "tests" / "bench" / "claim_times.py"
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=ROOT,
-        env={**panel.environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-3000:])
-    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    printed = panel.script(ROOT / "tests" / "bench" / "claim_times.py")
+    found: dict[str, list[float]] = json.loads(printed.splitlines()[-1])
     p95 = {name: quantile(times, 0.95) for name, times in found.items()}
     short, long = (statistics.median(found[name]) for name in ("claim 1000", "claim 50000"))
     value = f"{p95['claim 10000']:.1f} ms, bare {p95['bare 10000']:.1f} ms"
