@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from django import forms
@@ -12,16 +13,18 @@ from apps.core.durations import format_duration, format_megabytes, parse_duratio
 from apps.core.errors import Invalid
 
 
-class _SpelledField(forms.IntegerField):
+class _SpelledField(forms.IntegerField, ABC):
     """A whole number that is shown and typed in words; a bare number is taken as it is."""
 
     widget = forms.TextInput
 
+    @abstractmethod
     def parse(self, text: str) -> int:
-        raise NotImplementedError
+        """Raises `Invalid`."""
 
+    @abstractmethod
     def spell(self, number: int) -> str:
-        raise NotImplementedError
+        """What `parse` takes back."""
 
     def to_python(self, value: Any) -> int | None:
         if isinstance(value, int) or value in self.empty_values:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Coroutine
 from datetime import datetime
@@ -71,7 +72,7 @@ def visible_ids(session_key: str | None, ids: list[int]) -> set[int] | None:
     return set(visible_runs(user, "view").filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
 
 
-class _SessionConsumer(AsyncWebsocketConsumer):
+class _SessionConsumer(AsyncWebsocketConsumer, ABC):
     """Accepts first and closes with a code after: a refused handshake tells a browser nothing."""
 
     # No name of this kind is configured: the sockets use no channel layer and do not fall with it.
@@ -84,8 +85,9 @@ class _SessionConsumer(AsyncWebsocketConsumer):
         await self.accept()
         await self.begin()
 
+    @abstractmethod
     async def begin(self) -> None:
-        raise NotImplementedError
+        """Find out who asks for what, and send or close."""
 
     async def disconnect(self, code: int) -> None:
         self._stop()

@@ -2,70 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-from dataclasses import dataclass
-from typing import Any
-
 import psycopg
 
 from clawpanel import env
-from clawpanel.refusal import CannotStart
-from clawpanel.up import checks, processes, services
-from clawpanel.up.start import Say, StopAsked, start_demo, wait_until
+from clawpanel.up import checks, services
+from clawpanel.up.foreground import Foreground, found_by, start_demo, wait_until
 from clawpanel.up.supervisor import Supervisor
 
 JOIN_SECONDS = 120
 
 
-@dataclass
-class Node:
-    """`say(who, text)` shows a line."""
-
-    say: Say
+class Node(Foreground):
+    who = "node"
+    going = "leaving"
+    gone = "left"
 
     def run(self) -> None:
-        """Until somebody asks for an end."""
         checks.shared_settings()
-        checks.writable(env.HOME)
-        with checks.only_one(env.HOME):
-            for name in processes.stop_leftovers(env.HOME):
-                self.tell(f"stopped {name}, left behind by an earlier start")
-            checks.database_answers(env.DATABASE_URL)
-            supervisor = Supervisor(home=env.HOME, say=self.say)
-            with supervisor.signals():
-                try:
-                    with contextlib.suppress(StopAsked):
-                        self.start(supervisor)
-                        supervisor.run_until_stopped()
-                finally:
-                    self.tell("leaving")
-                    supervisor.stop()
-                    self.tell("left; crawls in containers go on and are picked up at the next start")
+        super().run()
 
-    def tell(self, text: str) -> None:
-        self.say("node", text)
+    def check(self) -> None:
+        checks.database_answers(env.DATABASE_URL)
 
     def start(self, supervisor: Supervisor) -> None:
-        plan = self.prepare(supervisor)
+        plan = found_by(supervisor, services.joining, "This machine does not join; the line above says why.")
         demo_site = start_demo(supervisor, plan["demo_host"])
         supervisor.add(services.worker(demo_site, plan["executor"]))
         wait_until(supervisor, has_joined, JOIN_SECONDS, "The worker did not report; see the lines above.")
         supervisor.ready = True
         self.tell(f"{services.node_name()} has joined. {plan['why']} Ctrl-C leaves; crawls go on.")
-
-    def prepare(self, supervisor: Supervisor) -> dict[str, Any]:
-        """What needs Django, in a process that ends."""
-        result = env.HOME / "node.json"
-        result.unlink(missing_ok=True)
-        code = supervisor.run_once(services.joining(result))
-        if supervisor.stopping:
-            raise StopAsked
-        if code:
-            raise CannotStart("This machine does not join; the line above says why.")
-        plan: dict[str, Any] = json.loads(result.read_text())
-        result.unlink()
-        return plan
 
 
 def has_joined() -> bool:

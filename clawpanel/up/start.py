@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
-import json
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -15,52 +10,27 @@ import psycopg
 
 from clawpanel import env
 from clawpanel.refusal import CannotStart
-from clawpanel.up import checks, places, processes, services
+from clawpanel.up import checks, places, services
+from clawpanel.up.foreground import Foreground, found_by, start_demo, wait_until
 from clawpanel.up.servers import EmbeddedPostgres, EmbeddedValkey
 from clawpanel.up.supervisor import Server, Supervisor
 
 READY_SECONDS = 120
 SAMPLE_SECONDS = 180
-LOOK_EVERY_SECONDS = 0.25
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 (where to look, not to listen)
 
-Say = Callable[[str, str], None]
 
+class Panel(Foreground):
+    who = "up"
+    going = "stopping"
+    gone = "stopped"
 
-class StopAsked(Exception):
-    """Somebody pressed Ctrl-C before the panel was ready."""
-
-
-@dataclass
-class Panel:
-    """`say(who, text)` shows a line."""
-
-    say: Say
-
-    def run(self) -> None:
-        """Until somebody asks for an end."""
-        checks.writable(env.HOME)
-        with checks.only_one(env.HOME):
-            for name in processes.stop_leftovers(env.HOME):
-                self.tell(f"stopped {name}, left behind by an earlier start")
-            checks.port_is_free(env.BIND, env.PORT, "CLAWPANEL_PORT")
-            supervisor = Supervisor(home=env.HOME, say=self.say)
-            with supervisor.signals():
-                try:
-                    with contextlib.suppress(StopAsked):
-                        self.start(supervisor)
-                        supervisor.run_until_stopped()
-                finally:
-                    self.tell("stopping")
-                    supervisor.stop()
-                    self.tell("stopped; crawls in containers go on and are picked up at the next start")
-
-    def tell(self, text: str) -> None:
-        self.say("up", text)
+    def check(self) -> None:
+        checks.port_is_free(env.BIND, env.PORT, "CLAWPANEL_PORT")
 
     def start(self, supervisor: Supervisor) -> None:
         self.start_servers(supervisor)
-        plan = self.prepare(supervisor)
+        plan = found_by(supervisor, services.preparation, "The panel could not be prepared; see the lines above.")
         self.start_services(supervisor, plan)
         if plan["sample_run"]:
             self.wait_for_sample(supervisor, plan["sample_run"])
@@ -77,19 +47,6 @@ class Panel:
         for server in servers:
             supervisor.add_server(server)
             self.tell(f"{server.name} is running")
-
-    def prepare(self, supervisor: Supervisor) -> dict[str, Any]:
-        """What needs Django: a process of its own that ends, so that its memory does not stay."""
-        result = env.HOME / "up.json"
-        result.unlink(missing_ok=True)
-        code = supervisor.run_once(services.preparation(result))
-        if supervisor.stopping:
-            raise StopAsked
-        if code:
-            raise CannotStart("The panel could not be prepared; see the lines above.")
-        plan: dict[str, Any] = json.loads(result.read_text())
-        result.unlink()
-        return plan
 
     def start_services(self, supervisor: Supervisor, plan: dict[str, Any]) -> None:
         demo_site = start_demo(supervisor, plan["demo_host"])
@@ -119,27 +76,6 @@ class Panel:
         lines += [f"  Executor  {plan['executor']}: {plan['why']}", "", "Ctrl-C stops the panel; crawls go on.", ""]
         for line in lines:
             self.tell(line)
-
-
-def start_demo(supervisor: Supervisor, host: str) -> str:
-    """The address of the demo site that runs of this machine can reach, started unless another one is named."""
-    if env.DEMO_SITE or not services.DEMO_SERVER.is_file():
-        return env.DEMO_SITE
-    checks.port_is_free(host, env.DEMO_PORT, "CLAWPANEL_DEMO_PORT")
-    supervisor.add(services.demo(f"{host}:{env.DEMO_PORT}"))
-    return f"http://{host}:{env.DEMO_PORT}/"
-
-
-def wait_until(supervisor: Supervisor, done: Callable[[], bool], seconds: float, sorry: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        again = time.monotonic() + LOOK_EVERY_SECONDS
-        if again > deadline:
-            raise CannotStart(sorry)
-        while (left := again - time.monotonic()) > 0:
-            supervisor.pump(left)
-            if supervisor.stopping:
-                raise StopAsked
 
 
 def address() -> str:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,20}(?:\.0{1,9})?\Z")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 
-class Control:
+class Control(ABC):
     """Knows its part of the schema, not the value: values live in nodes."""
 
     template: ClassVar[str]
@@ -38,9 +39,9 @@ class Control:
         self.advanced = schema.get("x-advanced") is True
         self.default: Any = schema.get("default", MISSING)
 
+    @abstractmethod
     def parse(self, node: Node, path: Path, faults: Faults) -> Any:
         """The value, or MISSING when there is none; what cannot be read goes to `faults`."""
-        raise NotImplementedError
 
     def node_of(self, value: Any) -> Node:
         """What the browser would post for `value`; MISSING shows the default."""
