@@ -31,6 +31,9 @@ class RunOrder:
 
     Spans are seconds; None is no such limit. `pools` are ids, `selector` the labels its node must have, `job_limit` the
     most runs of the job that may run at once. `exit_codes` maps a code (as text) to {"success": bool, "meaning": {…}}.
+    `arguments` stand behind the command of the version. `templates` are the values as they were before templates in
+    them were filled in ({"parameters", "env", "command"}; empty: there were none), `zone` is the time zone of their
+    dates.
     """
 
     version: Version
@@ -59,6 +62,14 @@ class RunOrder:
     selector: Mapping[str, str] = field(default_factory=dict)
     job_limit: int | None = None
     repair_job_id: int | None = None
+    arguments: tuple[str, ...] = ()
+    templates: Mapping[str, Any] = field(default_factory=dict)
+    zone: str = "UTC"
+    schedule_id: int | None = None
+    scheduled_for: datetime | None = None
+    batch_id: int | None = None
+    batch_key: str = ""
+    apart: bool = False
 
     def spec(self) -> dict[str, Any]:
         """The frozen order as it is stored."""
@@ -70,7 +81,7 @@ class RunOrder:
             "parameters": dict(self.parameters),
             "secrets": dict(self.secrets),
             "env": dict(self.env),
-            "command": list(self.version.command),
+            "command": [*self.version.command, *self.arguments],
             "requirements": self.version.requirements,
             "code": self.version.code_id,
             "limits": limits,
@@ -82,6 +93,7 @@ class RunOrder:
             "selector": dict(self.selector),
             "job_limit": self.job_limit,
             "repair_job": self.repair_job_id,
+            **({"templates": dict(self.templates), "zone": self.zone} if self.templates else {}),
         }
 
     def columns(self, now: datetime) -> dict[str, Any]:
@@ -92,14 +104,23 @@ class RunOrder:
             "pools": list(self.pools),
             "selector": dict(self.selector),
             "job_limit": self.job_limit,
+            "schedule_id": self.schedule_id,
+            "scheduled_for": self.scheduled_for,
+            "batch_id": self.batch_id,
+            "batch_key": self.batch_key,
+            "apart": self.apart,
             "expires_at": None if self.queue_seconds is None else now + timedelta(seconds=self.queue_seconds),
         }
 
 
 def order_of(run: Run, *, trigger: Trigger, parameters: Mapping[str, Any] | None = None) -> RunOrder:
-    """The run's order once more; `parameters` in place of its own."""
+    """The run's order once more; `parameters` in place of its own.
+
+    It stands for the same time, but it is not what the schedule has fired for it, nor a part of the batch.
+    """
     spec = run.spec
     limits = spec["limits"]
+    arguments = spec["command"][len(run.version.command) :]
     return RunOrder(
         version=run.version,
         trigger=trigger,
@@ -121,4 +142,6 @@ def order_of(run: Run, *, trigger: Trigger, parameters: Mapping[str, Any] | None
         selector=spec.get("selector") or {},
         job_limit=spec.get("job_limit"),
         repair_job_id=spec.get("repair_job"),
+        arguments=tuple(arguments),
+        scheduled_for=run.scheduled_for,
     )

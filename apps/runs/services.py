@@ -45,8 +45,11 @@ class KeyUsed(Conflict):
 
 
 @transaction.atomic
-def request_run(*, order: RunOrder, by: Actor, now: datetime, idempotency_key: str | None = None) -> tuple[Run, bool]:
-    """Queue a run. With a key seen before in the project, the run of then and False."""
+def request_run(
+    *, order: RunOrder, by: Actor, now: datetime, idempotency_key: str | None = None, waiting: bool = False
+) -> tuple[Run, bool]:
+    """Queue a run, or let it wait for what its order lacks. With a key seen before in the project, the run of then and
+    False."""
     if idempotency_key is not None:
         idempotency_key = _checked_key(idempotency_key)
         known = _run_of_key(order, idempotency_key)
@@ -56,6 +59,7 @@ def request_run(*, order: RunOrder, by: Actor, now: datetime, idempotency_key: s
         project=order.project,
         job_id=order.job_id,
         job_name=order.job_name,
+        state=State.WAITING if waiting else State.QUEUED,
         spider=order.version.spider,
         version=order.version,
         priority=order.priority,
@@ -77,8 +81,10 @@ def request_run(*, order: RunOrder, by: Actor, now: datetime, idempotency_key: s
         if known is None:
             raise
         return known, False
-    RunEvent.objects.create(run=run, at=now, to_state=State.QUEUED, actor=str(by)[:200])
-    transaction.on_commit(lambda: announce(run.pk, "", State.QUEUED))
+    RunEvent.objects.create(run=run, at=now, to_state=run.state, actor=str(by)[:200])
+    transaction.on_commit(lambda: announce(run.pk, "", State(run.state)))
+    if waiting:
+        return run, True
     if queue.refuse_unplaceable(now=now, run_id=run.pk):
         run.refresh_from_db()
     else:

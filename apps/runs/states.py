@@ -83,6 +83,10 @@ class Trigger(models.TextChoices):
     API = "api", _("API")
     CLI = "cli", _("Command line")
     SCHEDULE = "schedule", _("Schedule")
+    UPSTREAM = "upstream", _("Upstream job")
+    BACKFILL = "backfill", _("Backfill")
+    INPUTS = "inputs", _("Table of inputs")
+    WEBHOOK = "webhook", _("Webhook")
     REPAIR = "repair", _("Repair")
     SYSTEM = "system", _("System")
 

@@ -2,7 +2,17 @@
 
 from apps.jobs.services.parameters import NoVersion
 from apps.jobs.services.repairs import start_repairs
-from apps.jobs.services.running import run_job
+from apps.jobs.services.running import Launch, launch, run_job
 from apps.jobs.services.writing import JobNameTaken, create_job, delete_job, update_job
 
-__all__ = ["JobNameTaken", "NoVersion", "create_job", "delete_job", "run_job", "start_repairs", "update_job"]
+__all__ = [
+    "JobNameTaken",
+    "Launch",
+    "NoVersion",
+    "create_job",
+    "delete_job",
+    "launch",
+    "run_job",
+    "start_repairs",
+    "update_job",
+]

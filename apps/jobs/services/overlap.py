@@ -25,10 +25,14 @@ def settle_overlap(job: Job, run: Run, *, by: Actor, now: datetime) -> None:
     """Skip the new run, or end the earlier ones, as the job says.
 
     The caller holds the lock on the job's row: launches of a job come one after the other, so what is counted is true.
+    What waits for its turn in a batch, or has a limit of its own there, is no earlier run.
     """
     if job.overlap == Overlap.ALLOW:
         return
-    earlier = Run.objects.filter(job=job, state__in=ACTIVE).exclude(pk=run.pk)
+    if run.apart:
+        return
+    earlier = Run.objects.filter(job=job, state__in=ACTIVE, apart=False).exclude(pk=run.pk)
+    earlier = earlier.exclude(state=State.WAITING, batch__isnull=False)
     if job.overlap == Overlap.REPLACE:
         for each in earlier.order_by("pk"):
             with contextlib.suppress(RunFinished):
@@ -47,7 +51,7 @@ def _skip(run: Run, *, by: Actor, now: datetime, detail: dict[str, Any]) -> None
     move(
         run_id=run.pk,
         to=State.SKIPPED,
-        frm=(State.QUEUED,),
+        frm=(State.WAITING, State.QUEUED),
         now=now,
         actor=by,
         reason="overlap_skip",

@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from apps.runs.models.batch import Batch
 from apps.runs.models.node import Node
 from apps.runs.states import ACTIVE, PLACED, State, Trigger
 from apps.spiders.models import Project, Spider, Version
@@ -48,6 +49,17 @@ class Run(models.Model):
     selector = models.JSONField(default=dict, blank=True)
     # The most runs of its job that may run at once; NULL: no limit.
     job_limit = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Of a run that a schedule has fired, and of one that stands for such a time: its parameters are of that time.
+    # Neither has an index of its own: the unique ones below begin with them.
+    schedule = models.ForeignKey(
+        "jobs.Schedule", models.SET_NULL, null=True, blank=True, related_name="runs", db_index=False
+    )
+    scheduled_for = models.DateTimeField(_("scheduled for"), null=True, blank=True)
+    batch = models.ForeignKey(Batch, models.SET_NULL, null=True, blank=True, related_name="runs", db_index=False)
+    # Which part of its batch it is: the key of its node in the graph, the instant or the number of its row.
+    batch_key = models.CharField(max_length=64, blank=True, db_default="")
+    # It runs beside the other runs of its job: its batch has a limit of its own.
+    apart = models.BooleanField(default=False, db_default=False)
     # First day of the month of queueing: names the partition of its log and items.
     month = models.DateField()
 
@@ -100,6 +112,14 @@ class Run(models.Model):
         constraints = (
             models.CheckConstraint(condition=models.Q(state__in=State.values), name="run_state"),
             models.UniqueConstraint(fields=("project", "idempotency_key"), name="one_run_a_key"),
+            models.UniqueConstraint(
+                fields=("schedule", "scheduled_for"),
+                name="one_run_a_time",
+                condition=models.Q(schedule__isnull=False),
+            ),
+            models.UniqueConstraint(
+                fields=("batch", "batch_key"), name="one_run_a_place", condition=models.Q(batch__isnull=False)
+            ),
         )
         indexes = (
             models.Index(

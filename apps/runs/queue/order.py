@@ -56,7 +56,7 @@ _KEPT = f"id, queued_at, {_OWN}, shape"
 _READ = f"id, extract(epoch FROM %(now)s - queued_at)::float8, {_OWN}, shape"
 # One row for each run of a job that is under way: its limit n is reached when the n-th row is there.
 _BUSY = f"""under_way AS MATERIALIZED (
-    SELECT job_id FROM runs_run WHERE job_id IS NOT NULL AND state IN ({literals(HOLDS_JOB)})
+    SELECT job_id FROM runs_run WHERE job_id IS NOT NULL AND NOT apart AND state IN ({literals(HOLDS_JOB)})
 ), busy AS MATERIALIZED (
     SELECT job_id * 65536 + row_number() OVER (PARTITION BY job_id) AS reached FROM under_way
 )"""  # noqa: S608

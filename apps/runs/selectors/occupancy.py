@@ -201,7 +201,7 @@ SELECT node_id, {", ".join(_Placed._fields)} FROM runs_run WHERE state IN ({lite
 # First those that are under way, which are few, whatever the planner thinks of the history of these jobs.
 _OF_JOBS = f"""
 WITH under_way AS MATERIALIZED (
-    SELECT job_id FROM runs_run WHERE state IN ({literals(HOLDS_JOB)})
+    SELECT job_id FROM runs_run WHERE NOT apart AND state IN ({literals(HOLDS_JOB)})
 )
 SELECT job_id, count(*) FROM under_way WHERE job_id = ANY(%s) GROUP BY job_id
 """  # noqa: S608

@@ -90,7 +90,7 @@ def _look(runs: Sequence[Run], now: datetime) -> _Situation:
     holders: dict[int, list[tuple[int, str]]] = defaultdict(list)
     if jobs:
         counts.learn_jobs(jobs)
-        under_way = Run.objects.filter(job_id__in=jobs, state__in=HOLDS_JOB).order_by("pk")
+        under_way = Run.objects.filter(job_id__in=jobs, apart=False, state__in=HOLDS_JOB).order_by("pk")
         for job_id, pk, state in under_way.values_list("job_id", "pk", "state"):
             if job_id is not None:
                 holders[job_id].append((pk, state))

@@ -1,4 +1,4 @@
-"""Jobs: what to run and how."""
+"""A job: what to run and how."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
+from apps.jobs.models.graph import Join
 from apps.spiders.models import Project, Spider, Version, extra_permissions
 
 
@@ -97,6 +98,17 @@ class Job(models.Model):
         related_name="+",
         verbose_name=_("repair job"),
         help_text=_("Run when all attempts have failed, with the failed run's id in its parameter failed_run."),
+    )
+    # Laid behind the command of the spider, one argument each; may hold templates.
+    arguments = models.JSONField(_("command arguments"), default=list, blank=True)
+    # {name: {"method", "url", "headers", "secret_headers", "body"}}: asked just before a run, see docs/schedules.md.
+    calls = models.JSONField(_("calls"), default=dict, blank=True)
+    join = models.CharField(
+        _("waits for"),
+        max_length=10,
+        choices=Join,
+        default=Join.ALL,
+        help_text=_("Which of its upstream jobs must be done before it runs."),
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(_("created"))
