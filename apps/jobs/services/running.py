@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
 from apps.core.actors import Actor
-from apps.core.schema_forms import secret_names, split_secrets, with_defaults
 from apps.jobs.models import Job
+from apps.jobs.services.launching import Launch, order_of_launch
 from apps.jobs.services.locking import locked_job
-from apps.jobs.services.overlap import job_limit, settle_overlap
-from apps.jobs.services.parameters import check_parameters, kept_for_run, needed_version
-from apps.jobs.services.rendering import Filled, filled_in
+from apps.jobs.services.overlap import settle_overlap
 from apps.runs.models import Run
-from apps.runs.policies import RetryPolicy
-from apps.runs.services import RunOrder, request_run
-from apps.runs.states import Trigger
-from apps.spiders.models import Version
+from apps.runs.services import request_run
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """One run that is asked for: `parameters` laid over the job's, or in their place where they are `complete`.
-
-    `scheduled_for` is the instant that dates in templates are of (None: now), in the time zone `zone`. A run that is
-    `apart` neither minds other runs of its job nor do they mind it: its batch has a limit of its own. One that is told
-    to be `waiting` is not queued before its batch says so.
-    """
-
-    job: Job
-    trigger: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    secrets: Mapping[str, str | None] = field(default_factory=dict)
-    complete: bool = False
-    extra_env: Mapping[str, str] = field(default_factory=dict)
-    idempotency_key: str | None = None
-    schedule_id: int | None = None
-    scheduled_for: datetime | None = None
-    zone: str = "UTC"
-    batch_id: int | None = None
-    batch_key: str = ""
-    apart: bool = False
-    waiting: bool = False
-    priority: int | None = None
+__all__ = ["Launch", "launch", "run_job"]
 
 
 def run_job(
@@ -82,78 +52,10 @@ def launch(*, wanted: Launch, by: Actor, now: datetime) -> tuple[Run, bool]:
     Raises Invalid when the parameters do not fit; nothing is written then.
     """
     locked = locked_job(wanted.job)
-    order, ready = _order_of(locked, wanted, by=by, now=now)
+    order, ready = order_of_launch(job=locked, wanted=wanted, by=by, now=now)
     run, new = request_run(
         order=order, by=by, now=now, idempotency_key=wanted.idempotency_key, waiting=wanted.waiting or not ready
     )
     if new and not wanted.batch_id:
         settle_overlap(locked, run, by=by, now=now)
     return run, new
-
-
-def _order_of(job: Job, wanted: Launch, *, by: Actor, now: datetime) -> tuple[RunOrder, bool]:
-    """The order, and whether all its templates are filled in."""
-    version = needed_version(job)
-    schema = version.parameter_schema
-    plain, typed = split_secrets(schema, wanted.parameters)
-    typed |= wanted.secrets
-    # A job may be older than the version: what the schema does not know any more stays out of the run.
-    known = () if wanted.complete else schema.get("properties", {}).keys()
-    ours = {name: value for name, value in job.parameters.items() if name in known}
-    whole = with_defaults(schema, {**ours, **plain})
-    stored = {name: pk for name, pk in job.secrets.items() if name in secret_names(schema) and name not in typed}
-    filled = filled_in(
-        job=job,
-        version=version,
-        parameters=whole,
-        env={**job.env, **wanted.extra_env},
-        instant=wanted.scheduled_for or now,
-        zone=wanted.zone,
-        now=now,
-    )
-    if filled.ready:
-        check_parameters(schema, filled.parameters, typed=typed, stored=stored)
-    kept = kept_for_run(job, typed, by=by, now=now, idempotency_key=wanted.idempotency_key)
-    order = _order(job, version, wanted, filled, {**stored, **kept})
-    return order, filled.ready
-
-
-def _order(job: Job, version: Version, wanted: Launch, filled: Filled, secrets: Mapping[str, int]) -> RunOrder:
-    """All that the run needs of the job, copied."""
-    trigger = Trigger(wanted.trigger)
-    return RunOrder(
-        version=version,
-        trigger=trigger,
-        project=job.project,
-        job_id=job.pk,
-        job_name=job.name,
-        parameters=filled.parameters,
-        secrets=secrets,
-        env=filled.env,
-        arguments=filled.arguments,
-        templates=filled.templates,
-        zone=wanted.zone,
-        schedule_id=wanted.schedule_id,
-        scheduled_for=wanted.scheduled_for,
-        batch_id=wanted.batch_id,
-        batch_key=wanted.batch_key,
-        apart=wanted.apart,
-        memory_mb=job.memory_mb,
-        cpus=job.cpus,
-        timeout_seconds=job.timeout_seconds,
-        grace_seconds=job.grace_seconds,
-        start_seconds=job.start_seconds,
-        idle_seconds=job.idle_seconds,
-        total_seconds=job.total_seconds,
-        queue_seconds=job.queue_seconds,
-        pause_seconds=job.pause_seconds,
-        priority=job.priority if wanted.priority is None else wanted.priority,
-        exit_codes=version.exit_codes,
-        retry=RetryPolicy.read(job.retry),
-        on_node_lost=job.on_node_lost,
-        pools=tuple(job.pools.order_by("pk").values_list("pk", flat=True)),
-        selector=job.selector,
-        job_limit=None if wanted.apart else job_limit(job),
-        # The run of a repair job is not repaired itself: a fault in both would go round for ever.
-        repair_job_id=None if trigger == Trigger.REPAIR else job.repair_job_id,
-    )
