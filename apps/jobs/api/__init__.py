@@ -1,0 +1,5 @@
+"""Jobs and their times over the REST API."""
+
+from apps.jobs.api.jobs import JobViewSet
+
+__all__ = ["JobViewSet"]
