@@ -1,5 +1,6 @@
 """Forms and validation from a JSON Schema (2020-12): one builder for admin, staff page and API."""
 
+from apps.core.schema_forms.coercion import coerced
 from apps.core.schema_forms.form import SchemaForm
 from apps.core.schema_forms.ordering import names_in_order, with_order
 from apps.core.schema_forms.rules import SchemaFault, check_schema
@@ -9,6 +10,7 @@ __all__ = [
     "SchemaFault",
     "SchemaForm",
     "check_schema",
+    "coerced",
     "names_in_order",
     "secret_names",
     "split_secrets",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,7 @@ from apps.spiders.models import Version
 class Launch:
     """One run that is asked for: `parameters` laid over the job's, or in their place where they are `complete`.
 
+    Templates in the parameters that are named `literal` are not filled in: whoever sent them is no user of the panel.
     `scheduled_for` is the instant that dates in templates are of (None: now), in the time zone `zone`. A run that is
     `apart` neither minds other runs of its job nor do they mind it: its batch has a limit of its own. One that is told
     to be `waiting` is not queued before its batch says so.
@@ -33,6 +34,7 @@ class Launch:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str | None] = field(default_factory=dict)
     complete: bool = False
+    literal: Collection[str] = ()
     extra_env: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None
     schedule_id: int | None = None
@@ -64,6 +66,7 @@ def order_of_launch(*, job: Job, wanted: Launch, by: Actor, now: datetime) -> tu
         instant=wanted.scheduled_for or now,
         zone=wanted.zone,
         now=now,
+        literal=wanted.literal,
     )
     if filled.ready:
         check_parameters(schema, filled.parameters, typed=typed, stored=stored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -34,6 +34,8 @@ def filled_in(
     instant: datetime,
     zone: str,
     now: datetime,
+    literal: Collection[str] = (),
 ) -> Filled:
-    """Dates are of the `instant`, in the time zone `zone`."""
+    """Dates are of the `instant`, in the time zone `zone`. Parameters named `literal` are left as they are, whatever
+    they look like: they came from outside, by a webhook."""
     return Filled(parameters=parameters, env=env, arguments=tuple(job.arguments))
