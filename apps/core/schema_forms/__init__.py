@@ -1,5 +1,6 @@
 """Forms and validation from a JSON Schema (2020-12): one builder for admin, staff page and API."""
 
+from apps.core.schema_forms.cells import BadCell, Cells
 from apps.core.schema_forms.coercion import coerced
 from apps.core.schema_forms.form import SchemaForm
 from apps.core.schema_forms.ordering import names_in_order, with_order
@@ -7,6 +8,8 @@ from apps.core.schema_forms.rules import SchemaFault, check_schema
 from apps.core.schema_forms.validation import secret_names, split_secrets, validate, with_defaults
 
 __all__ = [
+    "BadCell",
+    "Cells",
     "SchemaFault",
     "SchemaForm",
     "check_schema",
