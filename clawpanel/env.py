@@ -64,6 +64,7 @@ EXECUTOR = _one_of("CLAWPANEL_EXECUTOR", "auto", "docker", "process")
 INSTALL = _text("CLAWPANEL_INSTALL")
 NODE = _text("CLAWPANEL_NODE")
 NODE_SLOTS = _number("CLAWPANEL_NODE_SLOTS", 0)
+POISON_DEATHS = _number("CLAWPANEL_POISON_DEATHS", 3)
 NODE_LABELS = _pairs("CLAWPANEL_NODE_LABELS")
 DOCKER_URL = _text("DOCKER_HOST")
 DOCKER_CERTS = Path(_text("DOCKER_CERT_PATH") or "~/.docker").expanduser() if _text("DOCKER_TLS_VERIFY") else None

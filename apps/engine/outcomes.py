@@ -34,6 +34,7 @@ _ASKED = {
     "worker_lost": (LOST, "worker_lost"),
     "node_lost": (LOST, "node_lost"),
     "node_drained": (FAILED, "node_drained"),
+    "poison": (FAILED, "poison"),
     "engine_restarted": (FAILED, "engine_restarted"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -143,46 +143,78 @@ def is_ours(run_id: int, token: int) -> bool:
     return Run.objects.filter(pk=run_id, token=token, state__in=PLACED).exists()
 
 
+# So many workers that die one after another within so short a time while they look after a run: it is what kills them.
+POISON_DEATHS = 3
+POISON_SPAN = timedelta(seconds=180)
+# What stands in a lease that its worker has laid down itself, before it left.
+_LAID_DOWN = "to_timestamp(0)"
 # A lease of NULL was never renewed: its worker died between the claim and the first heartbeat.
-_ORPHANS = """
-SELECT id, attempt, token, state, stop_cause, worker FROM runs_run
+_ORPHANS = f"""
+SELECT id, attempt, token, state, stop_cause, worker, coalesce(lease_until = {_LAID_DOWN}, false) FROM runs_run
 WHERE node_id = %s AND state = ANY(%s) AND (lease_until IS NULL OR lease_until < now() OR worker = ANY(%s))
 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
-"""
+"""  # noqa: S608
 
 
 @transaction.atomic
-def adopt(*, node: Node, worker: str, dead: Collection[str], now: datetime) -> list[Held]:
-    """Take the node's runs whose worker has gone: a new token, the same attempt."""
+def adopt(
+    *, node: Node, worker: str, dead: Collection[str], now: datetime, poison_deaths: int = POISON_DEATHS
+) -> list[Held]:
+    """Take the node's runs whose worker has gone: a new token, the same attempt.
+
+    One that has seen `poison_deaths` workers die one after another is told to end (0: never).
+    """
     adopted = []
     with connection.cursor() as cursor:
         cursor.execute(_ORPHANS, [node.pk, list(PLACED), list(dead)])
         orphans = cursor.fetchall()
-        for run_id, attempt, token, state, stop_cause, before in orphans:
+        for run_id, attempt, token, state, stop_cause, before, laid_down in orphans:
             cursor.execute(
                 "UPDATE runs_run SET token = token + 1, worker = %s, lease_until = now() + %s * interval '1 second'"
                 " WHERE id = %s",
                 [worker, LEASE_SECONDS, run_id],
             )
-            adopted.append(Held(run_id, attempt, token + 1, state, stop_cause))
+            held = Held(run_id, attempt, token + 1, state, stop_cause)
+            actor = Actor("agent", node.name)
             RunEvent.objects.create(
                 run_id=run_id,
                 at=now,
                 kind="adopted",
                 attempt=attempt,
-                detail={"from": before, "to": worker},
-                actor=str(Actor("agent", node.name)),
+                detail={"from": before, "to": worker, **({"left": True} if laid_down else {})},
+                actor=str(actor),
             )
+            if poison_deaths and not laid_down and _set_aside(held, poison_deaths, now, actor):
+                held = replace(held, state=State.STOPPING, stop_cause="poison")
+            adopted.append(held)
     return adopted
+
+
+def _set_aside(held: Held, most: int, now: datetime, actor: Actor) -> bool:
+    """Counted from what the history says of this attempt: a worker that left in peace is no death."""
+    taken = RunEvent.objects.filter(run_id=held.run_id, kind="adopted", attempt=held.attempt)
+    deaths = taken.filter(at__gt=now - POISON_SPAN).exclude(detail__has_key="left").count()
+    return deaths >= most and move(
+        run_id=held.run_id,
+        to=State.STOPPING,
+        frm=(State.STARTING, State.RUNNING, State.PAUSED),
+        now=now,
+        actor=actor,
+        token=held.token,
+        reason="poison",
+        detail={"deaths": deaths},
+        stop_requested_at=now,
+        stop_cause="poison",
+    )
 
 
 def release(node_id: int, worker: str) -> None:
     """The worker leaves: whoever comes may adopt at once."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "WITH locked AS MATERIALIZED (SELECT id FROM runs_run WHERE node_id = %s AND worker = %s"
+            "WITH locked AS MATERIALIZED (SELECT id FROM runs_run WHERE node_id = %s AND worker = %s"  # noqa: S608
             " AND state = ANY(%s) ORDER BY id FOR NO KEY UPDATE)"
-            " UPDATE runs_run r SET lease_until = now() - interval '1 second' FROM locked WHERE r.id = locked.id",
+            f" UPDATE runs_run r SET lease_until = {_LAID_DOWN} FROM locked WHERE r.id = locked.id",
             [node_id, worker, list(PLACED)],
         )
 

@@ -131,6 +131,14 @@ def _on_node(named: Callable[[], str], plain: Callable[[], str]) -> Callable[[Ma
     return say
 
 
+def _poison(detail: Mapping[str, Any]) -> str:
+    deaths = detail.get("deaths")
+    if not isinstance(deaths, int):
+        return _("Set aside: workers died one after another while they looked after it.")
+    sentence = _("Set aside: %(n)d workers died one after another while they looked after it.")
+    return sentence % {"n": deaths} + " " + _("What it wrote last was not read.")
+
+
 def _replaced(detail: Mapping[str, Any]) -> str:
     if detail.get("run"):
         return _("Replaced by run %(run)s of the same job.") % {"run": detail["run"]}
@@ -247,6 +255,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
         lambda: _("Ended because node %(node)s was to be empty by then."),
         lambda: _("Ended because its node was to be empty by then."),
     ),
+    "poison": _poison,
     "engine_restarted": lambda _detail: _("The container engine of the node was restarted."),
     "engine_unavailable": _because(lambda: _("The container engine did not answer; the run waits for a place again.")),
 }

@@ -107,6 +107,19 @@ def test_an_adopter_that_dies_too_is_followed_by_the_next(panel: Bench) -> None:
     assert run.token == 3
 
 
+def test_a_run_that_kills_one_worker_after_another_is_set_aside(panel: Bench) -> None:
+    panel.start_worker()
+    run = panel.request(SLOW, "5000", "10", "4", "0")
+    panel.wait(run, lambda run: run.lines > 0)
+    panel.kill_worker()
+    for _ in range(2):
+        panel.start_worker(CLAW_CRASH_AT="adopted")
+        until_dead(panel)
+    panel.start_worker()
+    panel.wait(run, is_over)
+    assert (run.state, run.reason, run.detail["deaths"]) == ("failed", "poison", 3)
+
+
 @pytest.mark.parametrize("point", STOPPING)
 def test_a_stop_is_carried_out_whoever_dies_at_it(panel: Bench, point: str) -> None:
     panel.start_worker(CLAW_CRASH_AT=point)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from apps.runs import leases
+
 SLOTS_PER_CORE = 2
 MEMORY_SHARE = 0.8  # the rest is for the panel, the engine and the page cache
 
@@ -38,6 +40,7 @@ class AgentConfig:
     most_behind: int = 64 * 1024 * 1024
     caught_up: int = 8 * 1024 * 1024
     starters: int = 8
+    poison_deaths: int = leases.POISON_DEATHS
 
     @property
     def runs_home(self) -> Path:
@@ -53,6 +56,7 @@ def from_settings() -> AgentConfig:
         slots=settings.CLAWPANEL_NODE_SLOTS,
         demo_site=settings.CLAWPANEL_DEMO_SITE,
         trust_network=settings.CLAWPANEL_ISOLATION == "off",
+        poison_deaths=settings.CLAWPANEL_POISON_DEATHS,
     )
 
 

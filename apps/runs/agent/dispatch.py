@@ -45,7 +45,13 @@ class Dispatcher:
         dead = config.dead_workers(seen.others)
         if not dead and not seen.expired:
             return
-        adopted = leases.adopt(node=station.node, worker=station.config.worker, dead=dead, now=station.now())
+        adopted = leases.adopt(
+            node=station.node,
+            worker=station.config.worker,
+            dead=dead,
+            now=station.now(),
+            poison_deaths=station.config.poison_deaths,
+        )
         for run in adopted:
             logger.info("adopted run %s attempt %s", run.run_id, run.attempt)
             crash_point("adopted")

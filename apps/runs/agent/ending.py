@@ -14,7 +14,7 @@ from apps.runs.states import State
 
 MOST_CHARS = 2000
 # Ends that somebody asked for, who said more than the cause.
-_ASKED_FOR = ("stopped_by_user", "replaced", "node_drained")
+_ASKED_FOR = ("stopped_by_user", "replaced", "node_drained", "poison")
 
 
 def ending_of(followed: Followed, now: datetime) -> Ending:

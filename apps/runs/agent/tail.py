@@ -105,6 +105,11 @@ class Tail:
 
     def _step(self, followed: Followed) -> Step:
         """One run whose files cannot be read must not keep the others from being stored."""
+        if followed.stop_cause == "poison":
+            # What it writes may be what kills us.
+            step = blind_step(followed)
+            step.batch.damaged = step.final
+            return step
         if not followed.secrets_known:
             return blind_step(followed)
         try:
