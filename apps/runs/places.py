@@ -3,25 +3,21 @@ changes that the admin shows too."""
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
-from django.contrib.contenttypes.models import ContentType
+from django.contrib.admin.models import ADDITION, DELETION
 from django.db import transaction
-from django.db.models import Model
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.core.actors import Actor
 from apps.core.background import enqueue
+from apps.core.changes import note_change
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.runs.models import Node, Placement, Pool
-
-logger = logging.getLogger(__name__)
 
 LONGEST_DRAIN = timedelta(days=7)
 MOST_LABELS = 32
@@ -33,21 +29,6 @@ class PoolInUse(Conflict):
     """Jobs would lose their limit without anybody having said so."""
 
     code = "pool_in_use"
-
-
-def _note(what: Model, by: Actor, message: str, flag: int = CHANGE) -> None:
-    """`message` is a code, sometimes with a value after a colon: pages put it in the reader's words."""
-    logger.info("%s %s: %s by %s", what._meta.model_name, what, message, by)
-    if by.user_id is None:
-        return
-    LogEntry.objects.create(
-        user_id=by.user_id,
-        content_type=ContentType.objects.get_for_model(type(what)),
-        object_id=str(what.pk),
-        object_repr=str(what)[:200],
-        action_flag=flag,
-        change_message=message,
-    )
 
 
 # -- nodes --------------------------------------------------------------------------------------------------------
@@ -66,7 +47,7 @@ def cordon(*, node: Node, by: Actor, now: datetime) -> None:
     own = _locked(node)
     if own.cordoned_at is None:
         Node.objects.filter(pk=own.pk).update(cordoned_at=now)
-        _note(own, by, "cordoned")
+        note_change(own, by, "cordoned")
     node.refresh_from_db()
 
 
@@ -76,7 +57,7 @@ def uncordon(*, node: Node, by: Actor, now: datetime) -> None:
     own = _locked(node)
     if own.cordoned_at is not None or own.drain_until is not None:
         Node.objects.filter(pk=own.pk).update(cordoned_at=None, drain_until=None)
-        _note(own, by, "uncordoned")
+        note_change(own, by, "uncordoned")
         enqueue("runs.wake")
     node.refresh_from_db()
 
@@ -89,7 +70,7 @@ def drain(*, node: Node, by: Actor, now: datetime, within: timedelta) -> None:
         raise Invalid(sentence, fields={"within": [sentence]})
     own, until = _locked(node), now + within
     Node.objects.filter(pk=own.pk).update(cordoned_at=own.cordoned_at or now, drain_until=until)
-    _note(own, by, f"drain: {until.isoformat(timespec='seconds')}")
+    note_change(own, by, f"drain: {until.isoformat(timespec='seconds')}")
     enqueue("runs.wake")
     node.refresh_from_db()
 
@@ -100,7 +81,7 @@ def end_drain(*, node: Node, by: Actor, now: datetime) -> None:
     own = _locked(node)
     if own.drain_until is not None:
         Node.objects.filter(pk=own.pk).update(drain_until=None)
-        _note(own, by, "drain_ended")
+        note_change(own, by, "drain_ended")
     node.refresh_from_db()
 
 
@@ -111,7 +92,7 @@ def set_labels(*, node: Node, by: Actor, now: datetime, labels: Mapping[str, str
     own = _locked(node)
     if own.labels != checked:
         Node.objects.filter(pk=own.pk).update(labels=checked)
-        _note(own, by, "labels: " + ", ".join(f"{name}={value}" for name, value in checked.items()))
+        note_change(own, by, "labels: " + ", ".join(f"{name}={value}" for name, value in checked.items()))
         enqueue("runs.wake")
     node.refresh_from_db()
 
@@ -153,7 +134,7 @@ def begin_maintenance(*, by: Actor, now: datetime, why: str) -> None:
     Placement.objects.filter(pk=own.pk).update(
         maintenance_since=own.maintenance_since or now, maintenance_by=str(by)[:200], maintenance_why=why
     )
-    _note(own, by, f"maintenance: {why}")
+    note_change(own, by, f"maintenance: {why}")
 
 
 @transaction.atomic
@@ -161,7 +142,7 @@ def end_maintenance(*, by: Actor, now: datetime) -> None:
     own = _placement()
     if own.maintenance_since is not None:
         Placement.objects.filter(pk=own.pk).update(maintenance_since=None, maintenance_by="", maintenance_why="")
-        _note(own, by, "maintenance_ended")
+        note_change(own, by, "maintenance_ended")
         enqueue("runs.wake")
 
 
@@ -174,7 +155,7 @@ def set_max_running(*, by: Actor, now: datetime, most: int | None) -> None:
     own = _placement()
     if own.max_running != most:
         Placement.objects.filter(pk=own.pk).update(max_running=most)
-        _note(own, by, f"max_running: {most or '-'}")
+        note_change(own, by, f"max_running: {most or '-'}")
         enqueue("runs.wake")
 
 
@@ -185,7 +166,7 @@ def set_max_running(*, by: Actor, now: datetime, most: int | None) -> None:
 def create_pool(*, by: Actor, now: datetime, name: str, limit: int, description: str = "") -> Pool:
     pool = Pool(**_checked_pool(None, name=name, limit=limit, description=description))
     pool.save(force_insert=True)
-    _note(pool, by, "created", ADDITION)
+    note_change(pool, by, "created", ADDITION)
     return pool
 
 
@@ -197,7 +178,7 @@ def update_pool(*, pool: Pool, by: Actor, now: datetime, **changes: Any) -> Pool
     values = _checked_pool(own, **{**before, **changes})
     if values != before:
         Pool.objects.filter(pk=own.pk).update(**values)
-        _note(own, by, f"changed: {values['limit']}")
+        note_change(own, by, f"changed: {values['limit']}")
         enqueue("runs.wake")
     own.refresh_from_db()
     return own
@@ -217,7 +198,7 @@ def delete_pool(*, pool: Pool, by: Actor, now: datetime, detach: bool = False) -
             )
             % {"n": jobs, "name": own.name}
         )
-    _note(own, by, "deleted", DELETION)
+    note_change(own, by, "deleted", DELETION)
     own.delete()
     enqueue("runs.wake")
 

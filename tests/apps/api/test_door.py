@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.api import throttles
+from apps.core import brakes
 from tests.factories import RunFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -118,7 +119,7 @@ def test_a_body_without_a_length_is_not_taken_for_an_empty_one(api, job):
 
 def test_the_brake_counts_changes_of_one_user(api, job, monkeypatch):
     monkeypatch.setattr(throttles, "WRITES_A_MINUTE", 2)
-    monkeypatch.setattr(throttles, "WINDOW_SECONDS", 3600)
+    monkeypatch.setattr(brakes, "WINDOW_SECONDS", 3600)
     cache.clear()
     address = f"/api/v1/jobs/{job.pk}/run/"
     assert [api.post(address, {"no": 1}).status_code for _ in range(3)] == [400, 400, 429]
@@ -135,7 +136,7 @@ def test_without_the_cache_the_api_goes_on(api, monkeypatch):
     def broken(*_args: object, **_kwargs: object) -> None:
         raise RedisConnectionError
 
-    monkeypatch.setattr(throttles.cache, "add", broken)
+    monkeypatch.setattr(brakes.cache, "add", broken)
     assert api.get("/api/v1/runs/").status_code == 200
 
 
