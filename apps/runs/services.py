@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,17 @@ from apps.runs.orders import RunOrder, order_of
 from apps.runs.selectors.waiting import why_waiting
 from apps.runs.states import TERMINAL, State, Trigger
 
-__all__ = ["RunFinished", "RunOrder", "StaleRun", "move", "request_run", "request_stop", "rerun", "why_waiting"]
+__all__ = [
+    "RunFinished",
+    "RunOrder",
+    "StaleRun",
+    "move",
+    "request_run",
+    "request_runs",
+    "request_stop",
+    "rerun",
+    "why_waiting",
+]
 
 _AT_REST = (State.WAITING, State.QUEUED, State.RETRY_WAIT)
 _MOVING = (State.STARTING, State.RUNNING, State.PAUSED)
@@ -55,23 +65,7 @@ def request_run(
         known = _run_of_key(order, idempotency_key)
         if known is not None:
             return known, False
-    run = Run(
-        project=order.project,
-        job_id=order.job_id,
-        job_name=order.job_name,
-        state=State.WAITING if waiting else State.QUEUED,
-        spider=order.version.spider,
-        version=order.version,
-        priority=order.priority,
-        trigger=order.trigger,
-        requested_by_id=by.user_id,
-        idempotency_key=idempotency_key,
-        request_id=uuid.uuid4(),
-        spec=order.spec(),
-        **order.columns(now),
-        month=now.date().replace(day=1),
-        queued_at=now,
-    )
+    run = _new_run(order, by, now, waiting=waiting, idempotency_key=idempotency_key)
     try:
         with transaction.atomic():
             run.save(force_insert=True)
@@ -90,6 +84,45 @@ def request_run(
     else:
         enqueue("runs.wake")
     return run, True
+
+
+@transaction.atomic
+def request_runs(*, orders: Sequence[RunOrder], by: Actor, now: datetime, waiting: bool = False) -> list[Run]:
+    """The same for many at once, without keys, in a few statements. Runs that wait are not announced one by one."""
+    runs = Run.objects.bulk_create(_new_run(order, by, now, waiting=waiting) for order in orders)
+    RunEvent.objects.bulk_create(RunEvent(run=run, at=now, to_state=run.state, actor=str(by)[:200]) for run in runs)
+    if waiting or not runs:
+        return runs
+    states = {run.pk: State(run.state) for run in runs}
+    transaction.on_commit(lambda: _announce_new(states))
+    queue.refuse_unplaceable(now=now)
+    enqueue("runs.wake")
+    return runs
+
+
+def _announce_new(states: Mapping[int, State]) -> None:
+    for pk, state in states.items():
+        announce(pk, "", state)
+
+
+def _new_run(order: RunOrder, by: Actor, now: datetime, *, waiting: bool, idempotency_key: str | None = None) -> Run:
+    return Run(
+        project=order.project,
+        job_id=order.job_id,
+        job_name=order.job_name,
+        state=State.WAITING if waiting else State.QUEUED,
+        spider=order.version.spider,
+        version=order.version,
+        priority=order.priority,
+        trigger=order.trigger,
+        requested_by_id=by.user_id,
+        idempotency_key=idempotency_key,
+        request_id=uuid.uuid4(),
+        spec=order.spec(),
+        **order.columns(now),
+        month=now.date().replace(day=1),
+        queued_at=now,
+    )
 
 
 def _checked_key(key: str) -> str:
