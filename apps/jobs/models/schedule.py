@@ -10,6 +10,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_celery_beat.models import PeriodicTask
 
+# The task of the periodic task of a schedule. No beat sends it: the clock fires schedules from the database.
+FIRE_TASK = "jobs.fire"
+
 
 class ScheduleType(models.TextChoices):
     CRON = "cron", _("Cron")
