@@ -12,10 +12,10 @@ from apps.core.actors import Actor
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["ADDITION", "CHANGE", "DELETION", "note"]
+__all__ = ["ADDITION", "CHANGE", "DELETION", "note_change"]
 
 
-def note(what: Model, by: Actor, message: str, flag: int = CHANGE) -> None:
+def note_change(what: Model, by: Actor, message: str, flag: int = CHANGE) -> None:
     """`message` is a code, sometimes with a value after a colon: pages put it in the reader's words."""
     logger.info("%s %s: %s by %s", what._meta.model_name, what, message, by)
     if by.user_id is None:
