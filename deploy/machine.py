@@ -18,6 +18,14 @@ from dockerd import Dockerd, quiet
 
 HEAVY = ("tests/browser/", "tests/docker/", "tests/journeys/", "tests/chaos/")
 MOST_SPOILT = 3
+# Whole panels mostly wait: they are tried beside the rest. What is torn at must have the machine for itself.
+PARTS = {
+    "rest": ("tests", "--ignore=tests/journeys", "--ignore=tests/chaos"),
+    "journeys": ("tests/journeys",),
+    "chaos": ("tests/chaos",),
+}
+TURNS = (("rest", "journeys"), ("chaos",))
+CACHES = Path(".pytest_cache/parts")
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PACKAGES = {
@@ -166,7 +174,9 @@ def run_pytest(arguments: list[str]) -> int:
     command = [str(BIN / "python"), "-m", "pytest"]
     if arguments:
         return subprocess.run([*command, *arguments], cwd=ROOT, check=False).returncode
-    code = subprocess.run([*command, "--durations=10", "-q"], cwd=ROOT, check=False).returncode
+    code = 0
+    for together in TURNS:
+        code = run_side_by_side(command, together) or code
     again = spoilt() if code == 1 else []
     if not again:
         return code
@@ -177,12 +187,36 @@ def run_pytest(arguments: list[str]) -> int:
     return code
 
 
+def run_side_by_side(command: list[str], names: tuple[str, ...]) -> int:
+    """The first part speaks as it goes, the others when it is done. The worst of their answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        started: list[tuple[str, subprocess.Popen[bytes], Path]] = []
+        for number, name in enumerate(names):
+            whole = [*command, *PARTS[name], "--durations=10", "-q", "-o", f"cache_dir={CACHES / name}"]
+            log = Path(folder) / name
+            with log.open("wb") as written:
+                out = written if number else None
+                started.append((name, subprocess.Popen(whole, cwd=ROOT, stdout=out, stderr=out), log))
+        try:
+            codes = [process.wait() for _name, process, _log in started]
+        finally:
+            for _name, process, _log in started:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)
+                    process.wait()
+        for name, _process, log in started[1:]:
+            say(f"{name}, at the same time:\n{log.read_text(errors='replace').rstrip()}")
+    return max(codes, key=abs)
+
+
 def spoilt() -> list[str]:
     """The failed tests, if they are few and all need a browser, an engine or whole processes: their pace varies."""
-    try:
-        failed: list[str] = sorted(json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text()))
-    except (OSError, ValueError):
-        return []
+    failed: list[str] = []
+    for part in PARTS:
+        try:
+            failed += sorted(json.loads((ROOT / CACHES / part / "v/cache/lastfailed").read_text()))
+        except (OSError, ValueError):
+            continue
     heavy = all(name.startswith(HEAVY) for name in failed)
     return failed if heavy and len(failed) <= MOST_SPOILT else []
 
