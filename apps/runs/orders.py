@@ -31,9 +31,10 @@ class RunOrder:
 
     Spans are seconds; None is no such limit. `pools` are ids, `selector` the labels its node must have, `job_limit` the
     most runs of the job that may run at once. `exit_codes` maps a code (as text) to {"success": bool, "meaning": {…}}.
-    `arguments` stand behind the command of the version. `templates` are the values as they were before templates in
-    them were filled in ({"parameters", "env", "command"}; empty: there were none), `zone` is the time zone of their
-    dates.
+    `arguments` stand behind the `command` (None: the version's). `templates` are the values with templates as they were
+    typed, by their places ({"parameters": {name: …}, "env": {name: …}, "command": {index: …}}; empty: there were none),
+    `instant` and `zone` are what their dates are of. It is `pending` while they are not filled in: for want of `calls`
+    (by name) or of upstream runs. `later` has the pieces of texts that name the node, see templating.finished.
     """
 
     version: Version
@@ -65,6 +66,13 @@ class RunOrder:
     arguments: tuple[str, ...] = ()
     templates: Mapping[str, Any] = field(default_factory=dict)
     zone: str = "UTC"
+    instant: datetime | None = None
+    pending: bool = False
+    calls: Mapping[str, Any] = field(default_factory=dict)
+    later: Mapping[str, Any] = field(default_factory=dict)
+    command: tuple[str, ...] | None = None
+    # Where a template names the run it must be known before the run is there.
+    run_id: int | None = None
     schedule_id: int | None = None
     scheduled_for: datetime | None = None
     batch_id: int | None = None
@@ -81,7 +89,7 @@ class RunOrder:
             "parameters": dict(self.parameters),
             "secrets": dict(self.secrets),
             "env": dict(self.env),
-            "command": [*self.version.command, *self.arguments],
+            "command": [*(self.version.command if self.command is None else self.command), *self.arguments],
             "requirements": self.version.requirements,
             "code": self.version.code_id,
             "limits": limits,
@@ -93,8 +101,19 @@ class RunOrder:
             "selector": dict(self.selector),
             "job_limit": self.job_limit,
             "repair_job": self.repair_job_id,
-            **({"templates": dict(self.templates), "zone": self.zone} if self.templates else {}),
+            **self._of_templates(),
         }
+
+    def _of_templates(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.templates:
+            instant = self.instant.isoformat() if self.instant else None
+            found = {"templates": dict(self.templates), "zone": self.zone, "instant": instant}
+        if self.pending:
+            found |= {"pending": True, "calls": dict(self.calls)}
+        if self.later:
+            found["later"] = dict(self.later)
+        return found
 
     def columns(self, now: datetime) -> dict[str, Any]:
         """The part of the order that the database compares."""
@@ -120,7 +139,7 @@ def order_of(run: Run, *, trigger: Trigger, parameters: Mapping[str, Any] | None
     """
     spec = run.spec
     limits = spec["limits"]
-    arguments = spec["command"][len(run.version.command) :]
+    length = len(run.version.command)
     return RunOrder(
         version=run.version,
         trigger=trigger,
@@ -142,6 +161,37 @@ def order_of(run: Run, *, trigger: Trigger, parameters: Mapping[str, Any] | None
         selector=spec.get("selector") or {},
         job_limit=spec.get("job_limit"),
         repair_job_id=spec.get("repair_job"),
-        arguments=tuple(arguments),
+        command=tuple(spec["command"][:length]),
+        arguments=tuple(spec["command"][length:]),
+        later=spec.get("later") or {},
         scheduled_for=run.scheduled_for,
+        **_unfilled(spec),
     )
+
+
+def _unfilled(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that have been filled in are the run's own, and stay. What never was is filled in anew."""
+    if not spec.get("pending"):
+        return {}
+    instant = spec.get("instant")
+    return {
+        "templates": spec.get("templates") or {},
+        "zone": spec.get("zone") or "UTC",
+        "instant": datetime.fromisoformat(instant) if instant else None,
+        "pending": True,
+        "calls": spec.get("calls") or {},
+    }
+
+
+def as_typed(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored order as it was before its templates were filled in, and without what differs with the moment."""
+    templates = spec.get("templates") or {}
+    command = list(spec["command"])
+    for index, text in (templates.get("command") or {}).items():
+        command[int(index)] = text
+    passing = ("instant", "pending", "calls", "later")
+    return {name: value for name, value in spec.items() if name not in passing} | {
+        "parameters": {**spec["parameters"], **(templates.get("parameters") or {})},
+        "env": {**spec["env"], **(templates.get("env") or {})},
+        "command": command,
+    }
