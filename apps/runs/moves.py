@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -101,10 +101,21 @@ def move(
 
 def announce(run_id: int, frm: str, to: str) -> None:
     """Tell pages and listeners; they would find out by themselves."""
-    for error in (answer for _receiver, answer in run_changed.send_robust(Run, run_id=run_id, frm=frm, to=to)):
-        if isinstance(error, Exception):
-            logger.error("a listener of run %s failed", run_id, exc_info=error)
+    _signal(run_id, frm, to)
     live.notice(run_id, to)
     shown = Run.objects.filter(pk=run_id).values(*_SHOWN).first()
     if shown is not None:
         live.publish_state(run_id, shown)
+
+
+def announce_new(states: Mapping[int, str]) -> None:
+    """The same for runs that are new, in one go; nobody looks at the page of such a run yet."""
+    for run_id, state in states.items():
+        _signal(run_id, "", state)
+    live.notices(states)
+
+
+def _signal(run_id: int, frm: str, to: str) -> None:
+    for error in (answer for _receiver, answer in run_changed.send_robust(Run, run_id=run_id, frm=frm, to=to)):
+        if isinstance(error, Exception):
+            logger.error("a listener of run %s failed", run_id, exc_info=error)

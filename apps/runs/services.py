@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -14,9 +15,9 @@ from apps.core.actors import Actor
 from apps.core.background import enqueue
 from apps.core.errors import Conflict, Invalid
 from apps.runs import queue
-from apps.runs.models import Run, RunEvent
-from apps.runs.moves import StaleRun, announce, move
-from apps.runs.orders import RunOrder, order_of
+from apps.runs.models import Batch, Run, RunEvent
+from apps.runs.moves import StaleRun, announce, announce_new, move
+from apps.runs.orders import RunOrder, as_typed, order_of
 from apps.runs.selectors.waiting import why_waiting
 from apps.runs.states import TERMINAL, State, Trigger
 
@@ -79,7 +80,7 @@ def request_run(
     transaction.on_commit(lambda: announce(run.pk, "", State(run.state)))
     if waiting:
         return run, True
-    if queue.refuse_unplaceable(now=now, run_id=run.pk):
+    if queue.refuse_unplaceable(now=now, run_ids=[run.pk]):
         run.refresh_from_db()
     else:
         enqueue("runs.wake")
@@ -87,26 +88,56 @@ def request_run(
 
 
 @transaction.atomic
-def request_runs(*, orders: Sequence[RunOrder], by: Actor, now: datetime, waiting: bool = False) -> list[Run]:
-    """The same for many at once, without keys, in a few statements. Runs that wait are not announced one by one."""
-    runs = Run.objects.bulk_create(_new_run(order, by, now, waiting=waiting) for order in orders)
-    RunEvent.objects.bulk_create(RunEvent(run=run, at=now, to_state=run.state, actor=str(by)[:200]) for run in runs)
+def request_runs(
+    *,
+    orders: Sequence[RunOrder],
+    by: Actor,
+    now: datetime,
+    waiting: bool = False,
+    skipped: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+) -> list[Run]:
+    """The same for many at once, without keys, in a few statements. Runs that wait are not announced one by one.
+
+    Those at the positions `skipped` end at once, as by an overlap, for the reason in the values.
+    """
+    runs = [_new_run(order, by, now, waiting=waiting) for order in orders]
+    events = [RunEvent(run=run, at=now, to_state=run.state, actor=str(by)[:200]) for run in runs]
+    for position, detail in skipped.items():
+        run = runs[position]
+        events.append(_skip_at_once(run, by, now, detail))
+    Run.objects.bulk_create(runs)
+    for event in events:
+        event.run_id = event.run.pk
+    RunEvent.objects.bulk_create(events)
     if waiting or not runs:
         return runs
-    states = {run.pk: State(run.state) for run in runs}
-    transaction.on_commit(lambda: _announce_new(states))
-    queue.refuse_unplaceable(now=now)
-    enqueue("runs.wake")
+    states = {run.pk: run.state for run in runs}
+    transaction.on_commit(lambda: announce_new(states))
+    queued = [run.pk for run in runs if run.state == State.QUEUED]
+    if queued:
+        queue.refuse_unplaceable(now=now, run_ids=queued)
+        enqueue("runs.wake")
     return runs
 
 
-def _announce_new(states: Mapping[int, State]) -> None:
-    for pk, state in states.items():
-        announce(pk, "", state)
+def _skip_at_once(run: Run, by: Actor, now: datetime, detail: Mapping[str, Any]) -> RunEvent:
+    """What `move` would write, before there is a row."""
+    before, run.state = run.state, State.SKIPPED
+    run.reason, run.detail, run.finished_at = "overlap_skip", dict(detail), now
+    return RunEvent(
+        run=run,
+        at=now,
+        from_state=before,
+        to_state=run.state,
+        reason=run.reason,
+        detail=run.detail,
+        actor=str(by)[:200],
+    )
 
 
 def _new_run(order: RunOrder, by: Actor, now: datetime, *, waiting: bool, idempotency_key: str | None = None) -> Run:
     return Run(
+        pk=order.run_id,
         project=order.project,
         job_id=order.job_id,
         job_name=order.job_name,
@@ -135,10 +166,17 @@ def _run_of_key(order: RunOrder, key: str) -> Run | None:
     run = Run.objects.filter(project=order.project, idempotency_key=key).first()
     if run is None:
         return None
-    same = run.job_id == order.job_id and run.version_id == order.version.pk and run.spec == order.spec()
-    if not same or run.priority != order.priority:
+    same = run.job_id == order.job_id and run.version_id == order.version.pk and run.priority == order.priority
+    # Templates as they were typed: filled in at another moment, the same order has other dates.
+    if not same or as_typed(run.spec) != as_typed(order.spec()):
         raise KeyUsed(_("This idempotency key was used for another run, %(id)s.") % {"id": run.pk})
     return run
+
+
+def join_batch(*, run: Run, batch: Batch, key: str) -> None:
+    """A run that was asked for by itself becomes the part `key` of a batch."""
+    Run.objects.filter(pk=run.pk).update(batch=batch, batch_key=key)
+    run.batch, run.batch_key = batch, key
 
 
 @transaction.atomic
@@ -214,4 +252,8 @@ def rerun(*, run: Run, by: Actor, now: datetime, trigger: Trigger, parameters: M
 
     Another run of the job that is active does not hinder it: a person has just looked at this one.
     """
-    return request_run(order=order_of(run, trigger=trigger, parameters=parameters), by=by, now=now)[0]
+    order = order_of(run, trigger=trigger, parameters=parameters)
+    made, _new = request_run(order=order, by=by, now=now, waiting=order.pending)
+    if order.pending:
+        enqueue("jobs.prepare", run_id=made.pk)
+    return made

@@ -108,7 +108,7 @@ def _order(job: Job, version: Version, wanted: Launch, filled: Filled, secrets: 
         exit_codes=version.exit_codes,
         retry=RetryPolicy.read(job.retry),
         on_node_lost=job.on_node_lost,
-        pools=tuple(job.pools.order_by("pk").values_list("pk", flat=True)),
+        pools=tuple(sorted(pool.pk for pool in job.pools.all())),
         selector=job.selector,
         job_limit=None if wanted.apart else job_limit(job),
         # The run of a repair job is not repaired itself: a fault in both would go round for ever.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
+
+from django.db.models import QuerySet
 
 from apps.core.actors import Actor
 from apps.jobs.models import Job, Overlap
 from apps.runs.models import Run
 from apps.runs.services import RunFinished, move, request_stop
-from apps.runs.states import ACTIVE, State
+from apps.runs.states import ACTIVE, State, Trigger
 
 # Of a job that says nothing else, the most runs that wait.
 MOST_WAITING = 100
@@ -21,30 +24,41 @@ def job_limit(job: Job) -> int | None:
     return job.overlap_max if job.overlap == Overlap.ALLOW else 1
 
 
+def earlier_runs(job_ids: Collection[int]) -> QuerySet[Run]:
+    """The runs that a new one of their job minds.
+
+    What waits for its turn in a batch, or has a limit of its own there, is no earlier run.
+    """
+    active = Run.objects.filter(job__in=job_ids, state__in=ACTIVE, apart=False)
+    return active.exclude(state=State.WAITING, trigger=Trigger.UPSTREAM)
+
+
+def refusal(job: Job, *, active: int, first: int | None) -> dict[str, Any] | None:
+    """Why a new run is skipped while so many earlier ones are active, as values of its sentence; None: it is not."""
+    if job.overlap == Overlap.SKIP and active:
+        return {"run": first}
+    if job.overlap == Overlap.QUEUE:
+        # The first of them runs or is about to: it does not wait for another.
+        waiting, most = active - 1, job.overlap_max or MOST_WAITING
+        return {"waiting": waiting, "max": most} if waiting >= most else None
+    return None
+
+
 def settle_overlap(job: Job, run: Run, *, by: Actor, now: datetime) -> None:
     """Skip the new run, or end the earlier ones, as the job says.
 
     The caller holds the lock on the job's row: launches of a job come one after the other, so what is counted is true.
-    What waits for its turn in a batch, or has a limit of its own there, is no earlier run.
     """
-    if job.overlap == Overlap.ALLOW:
+    if job.overlap == Overlap.ALLOW or run.apart:
         return
-    if run.apart:
-        return
-    earlier = Run.objects.filter(job=job, state__in=ACTIVE, apart=False).exclude(pk=run.pk)
-    earlier = earlier.exclude(state=State.WAITING, batch__isnull=False)
+    # Without LIMIT: with it the database walks the job's whole past, of which it expects the first row to fit.
+    earlier = list(earlier_runs([job.pk]).exclude(pk=run.pk).order_by("pk").values_list("pk", flat=True))
     if job.overlap == Overlap.REPLACE:
-        for each in earlier.order_by("pk"):
+        for each in Run.objects.filter(pk__in=earlier).order_by("pk"):
             with contextlib.suppress(RunFinished):
                 request_stop(run=each, by=by, now=now, cause="replaced", detail={"run": run.pk})
-    elif job.overlap == Overlap.QUEUE:
-        # The first of them runs or is about to: it does not wait for another.
-        waiting, most = earlier.count() - 1, job.overlap_max or MOST_WAITING
-        if waiting >= most:
-            _skip(run, by=by, now=now, detail={"waiting": waiting, "max": most})
-    # Without LIMIT: with it the database walks the job's whole past, of which it expects the first row to fit.
-    elif active := list(earlier.values_list("pk", flat=True)):
-        _skip(run, by=by, now=now, detail={"run": min(active)})
+    elif detail := refusal(job, active=len(earlier), first=min(earlier, default=None)):
+        _skip(run, by=by, now=now, detail=detail)
 
 
 def _skip(run: Run, *, by: Actor, now: datetime, detail: dict[str, Any]) -> None:

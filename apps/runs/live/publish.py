@@ -103,8 +103,20 @@ def publish_state(run_id: int, payload: Mapping[str, Any]) -> None:
 
 def notice(run_id: int, state: str) -> None:
     """Tell open run lists that a run changed. May be lost: lists also look by themselves."""
-    told = {"id": run_id, "state": str(state)}
-    _publisher.run(lambda client: client.publish(wire.notice_channel(), orjson.dumps(told)))
+    notices({run_id: state})
+
+
+def notices(states: Mapping[int, str]) -> None:
+    """The same of many, in one round trip."""
+    channel = wire.notice_channel()
+
+    def send(client: redis.Redis) -> None:
+        pipe = client.pipeline(transaction=False)
+        for run_id, state in states.items():
+            pipe.publish(channel, orjson.dumps({"id": run_id, "state": str(state)}))
+        pipe.execute()
+
+    _publisher.run(send)
 
 
 def _tell(run_id: int, kind: str, body: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 _MOST_REFUSED = 100
 
 
-def refuse_unplaceable(*, now: datetime, run_id: int | None = None) -> int:
+def refuse_unplaceable(*, now: datetime, run_ids: Collection[int] | None = None) -> int:
     """Runs that no known node could take if it were empty fail with words, at once.
 
     A node that is silent or closed for now counts: it may come back. Without any node nothing is known yet.
@@ -25,8 +25,8 @@ def refuse_unplaceable(*, now: datetime, run_id: int | None = None) -> int:
     if not nodes:
         return 0
     queued = Run.objects.filter(state=State.QUEUED)
-    if run_id is not None:
-        queued = queued.filter(pk=run_id)
+    if run_ids is not None:
+        queued = queued.filter(pk__in=run_ids)
     refused = 0
     # Few different ones, however many are queued.
     for memory, cpus, selector in queued.values_list("memory_bytes", "cpus", "selector").distinct():
