@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from apps.api.views import NoSuchAddress
 from apps.jobs.api import JobViewSet
+from apps.jobs.api.previews import SchedulePreviewViewSet
 from apps.runs.api import NodeViewSet, PoolViewSet, RunViewSet
 from apps.spiders.api import SpiderViewSet
 
@@ -24,6 +25,7 @@ router.register("pools", PoolViewSet, basename="pool")
 FILES = {"log.txt": "log_txt", "items.csv": "items_csv", "items.jsonl": "items_jsonl"}
 
 urlpatterns = [
+    path("v1/schedules/preview/", SchedulePreviewViewSet.as_view({"post": "create"}), name="schedule-preview"),
     path("v1/", include(router.urls)),
     *(
         path(f"v1/runs/<int:pk>/{file}", RunViewSet.as_view({"get": action}), name=f"run-{action}")

@@ -20,7 +20,8 @@ from apps.jobs.timing.zones import stretch_at, zone_of
 MINUTE = timedelta(minutes=1)
 # Ten years: a longer interval is a mistake, and far from the end of the calendar.
 LONGEST_INTERVAL = 10 * 366 * 86400
-# Nothing is scheduled beyond: some zones cannot say their time in the last days of the calendar.
+# Nothing is scheduled outside: some zones cannot say their time on the first and last days of the calendar.
+FIRST = datetime(1900, 1, 1, tzinfo=UTC)
 LAST = datetime(9000, 1, 1, tzinfo=UTC)
 
 
@@ -188,6 +189,6 @@ def _second(name: str, instant: datetime) -> datetime:
         at = instant.astimezone(UTC).replace(microsecond=0)
     except OverflowError:
         at = LAST
-    if at >= LAST:
+    if not FIRST <= at < LAST:
         raise BadRule(name, _("This is too far away."))
     return at
