@@ -16,9 +16,10 @@ if pool_is_ours:
     # Read by now. A worker started from this process must not inherit it: it has more threads than the pool has places.
     del os.environ["CLAWPANEL_DATABASE_POOL"]
 
-from clawpanel import body_limit, pacing  # noqa: E402
+from clawpanel import body_limit, masking, pacing  # noqa: E402
 from clawpanel.routing import SameOrigin, websocket  # noqa: E402 (models must be ready first)
 
 pacing.install()
 body_limit.install()
+masking.install()
 application = ProtocolTypeRouter({"http": http, "websocket": SameOrigin(SessionMiddlewareStack(websocket))})

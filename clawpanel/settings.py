@@ -339,10 +339,17 @@ UNFOLD: dict[str, Any] = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "plain": {
+            "()": "apps.core.log_masks.MaskingFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": env.LOG_LEVEL},
     "loggers": {
+        # Named so that it loses the handlers Django gives it, which know nothing of secrets.
+        "django": {"level": "INFO"},
         "django.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},

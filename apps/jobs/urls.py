@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.jobs.views import editing, running, showing
+from apps.jobs.views.hook_door import HookDoor
 
 app_name = "jobs"
 urlpatterns = [
@@ -15,4 +16,10 @@ urlpatterns = [
     path("<int:pk>/edit/", editing.edit, name="edit"),
     path("<int:pk>/delete/", editing.delete, name="delete"),
     path("<int:pk>/run/", running.run, name="run"),
+]
+
+# The address of a webhook, also as people copy it without its end: a redirect would lose the body.
+hook_patterns = [
+    path("<str:token>/", HookDoor.as_view(), name="door"),
+    path("<str:token>", HookDoor.as_view(), name="door_bare"),
 ]

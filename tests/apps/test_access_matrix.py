@@ -88,6 +88,9 @@ POST   /jobs/{job}/delete/                 302   404    404      302    302
 GET    /jobs/{job}/run/                    200   404    404      302    302
 POST   /jobs/{job}/run/                    302   404    404      302    302
 
+POST   /hooks/unknown/                     404   404    404      404    404
+POST   /hooks/unknown                      404   404    404      404    404
+
 GET    /accounts/login/                    302   302    302      200    200
 GET    /accounts/logout/                   200   200    200      302    302
 GET    /accounts/inactive/                 200   200    200      200    200

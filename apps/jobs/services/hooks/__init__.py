@@ -1,0 +1,16 @@
+"""Webhooks: addresses by which other programs run a job without an account."""
+
+from apps.jobs.services.hooks.calling import BodyTooLarge, Called, NoSuchHook, TooManyCalls, call_hook
+from apps.jobs.services.hooks.keeping import HookNameTaken, create_hook, renew_token, revoke_hook
+
+__all__ = [
+    "BodyTooLarge",
+    "Called",
+    "HookNameTaken",
+    "NoSuchHook",
+    "TooManyCalls",
+    "call_hook",
+    "create_hook",
+    "renew_token",
+    "revoke_hook",
+]
