@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from apps.runs.states import State
 from apps.spiders.models import in_language
 
 
@@ -92,9 +93,40 @@ def _oom(detail: Mapping[str, Any]) -> str:
 
 
 def _stopped(detail: Mapping[str, Any]) -> str:
+    if detail.get("by") and detail.get("batch"):
+        return _("Stopped by %(name)s, with all of batch %(batch)s.") % {"name": detail["by"], "batch": detail["batch"]}
     if detail.get("by"):
         return _("Stopped by %(name)s.") % {"name": detail["by"]}
     return _("Stopped by a person.")
+
+
+def _upstream_failed(detail: Mapping[str, Any]) -> str:
+    unmet = [each for each in detail.get("upstreams") or () if isinstance(each, dict)]
+    if not unmet:
+        return _("Skipped: the jobs it follows have not come to what it waits for.")
+    return " ".join(_unmet(each) for each in unmet)
+
+
+def _unmet(upstream: Mapping[str, Any]) -> str:
+    """One edge that was not met."""
+    state, run = upstream.get("state"), upstream.get("run")
+    values = {"job": upstream.get("job") or "?", "run": run, "state": _state_word(state)}
+    fails = upstream.get("condition") == "failure"
+    if state is None:
+        if fails:
+            return _("Skipped: it runs when job %(job)s fails, and that has never finished a run.") % values
+        return _("Skipped: it runs when job %(job)s succeeds, and that has never finished a run.") % values
+    if run is None:
+        if fails:
+            return _("Skipped: it runs when job %(job)s fails, and that has come to “%(state)s”.") % values
+        return _("Skipped: it runs when job %(job)s succeeds, and that has come to “%(state)s”.") % values
+    if fails:
+        return _("Skipped: it runs when job %(job)s fails, and run %(run)d of it has ended as “%(state)s”.") % values
+    return _("Skipped: it runs when job %(job)s succeeds, and run %(run)d of it has ended as “%(state)s”.") % values
+
+
+def _state_word(state: Any) -> str:
+    return str(State(state).label) if state in State.values else str(state)
 
 
 def _overlap_skip(detail: Mapping[str, Any]) -> str:
@@ -210,6 +242,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "stopped_by_user": _stopped,
     "user": _stopped,
     "overlap_skip": _overlap_skip,
+    "upstream_failed": _upstream_failed,
     "repair_run": lambda detail: _("Run %(id)s of job %(job)s.") % {"id": detail["run"], "job": detail["job"]},
     "repair_refused": _repair_refused,
     "repair_of": lambda detail: _("It was asked for because run %(id)s had failed for good.") % {"id": detail["run"]},
