@@ -191,6 +191,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": timedelta(seconds=15),
         "options": {"expires": 30},
     },
+    "jobs.settle_batches": {
+        "task": "jobs.settle_batches",
+        "schedule": timedelta(seconds=15),
+        "options": {"expires": 30},
+    },
     "runs.keep_partitions": {"task": "runs.keep_partitions", "schedule": timedelta(hours=6)},
 }
 DJANGO_CELERY_BEAT_TZ_AWARE = True
