@@ -112,6 +112,7 @@ PUT    /api/v1/jobs/{job}/                 400   403    404      401    403
 PATCH  /api/v1/jobs/{job}/                 200   403    404      401    403
 DELETE /api/v1/jobs/{job}/                 204   403    404      401    403
 POST   /api/v1/jobs/{job}/run/             201   403    404      401    403
+POST   /api/v1/schedules/preview/          400   400    400      401    403
 GET    /api/v1/runs/                       200   200    200      401    200
 GET    /api/v1/runs/{run}/                 200   200    404      401    200
 POST   /api/v1/runs/{active}/stop/         200   403    404      401    403
