@@ -1,0 +1,5 @@
+"""Jobs and their times in the admin."""
+
+from apps.jobs.admin.jobs import JobAdmin
+
+__all__ = ["JobAdmin"]
