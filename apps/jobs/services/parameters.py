@@ -78,6 +78,8 @@ def _is_secret(value: Any) -> bool:
 
 
 def _kept(job: Job, typed: Mapping[str, Any], by: int | None, now: datetime) -> dict[str, int]:
+    if not typed:
+        return {}
     who = User.objects.filter(pk=by).first() if by else None
     label = f"{job.spider.name}: "
     return {

@@ -180,7 +180,11 @@ def items_jsonl(batch: Batch, user: User | AnonymousUser) -> Iterator[bytes]:
 def _keys(runs: list[Run]) -> list[str]:
     if not runs:
         return []
-    values: dict[str, Any] = {"months": sorted({run.month for run in runs}), "runs": [run.pk for run in runs], "most": MAX_COLUMNS}
+    values: dict[str, Any] = {
+        "months": sorted({run.month for run in runs}),
+        "runs": [run.pk for run in runs],
+        "most": MAX_COLUMNS,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_KEYS, values)
         seen = [key for (key,) in cursor.fetchall()]

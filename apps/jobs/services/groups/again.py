@@ -12,7 +12,7 @@ from apps.core.actors import Actor
 from apps.core.errors import Conflict, NotFound
 from apps.jobs.services.groups.starting import start_group
 from apps.runs.models import Batch, Run
-from apps.runs.orders import RunOrder, order_of
+from apps.runs.orders import order_of
 from apps.runs.states import State, Trigger
 
 FAILED = (State.FAILED, State.TIMED_OUT, State.LOST)
@@ -38,7 +38,9 @@ def run_failed_again(*, batch: Batch, by: Actor, now: datetime, canceled: bool =
     found = list(runs.select_related("project", "spider", "version__spider"))
     if not found:
         raise NothingFailed(_("Nothing in this group is left to be run again."))
-    orders = [_order_again(run) for run in found]
+    orders = [
+        replace(order_of(run, trigger=Trigger(run.trigger)), batch_key=run.batch_key, apart=True) for run in found
+    ]
     again = Batch(
         project=locked.project,
         job_id=locked.job_id,
@@ -55,14 +57,3 @@ def run_failed_again(*, batch: Batch, by: Actor, now: datetime, canceled: bool =
         created_at=now,
     )
     return start_group(batch=again, orders=orders, by=by, now=now)
-
-
-def _order_again(run: Run) -> RunOrder:
-    order = order_of(run, trigger=Trigger(run.trigger))
-    return replace(
-        order,
-        batch_key=run.batch_key,
-        apart=True,
-        templates=run.spec.get("templates") or {},
-        zone=run.spec.get("zone") or "UTC",
-    )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from apps.core.actors import Actor
@@ -31,6 +32,8 @@ def orders_of(
     *, job: Job, launches: Iterable[Launch], place: Callable[[int, Launch], str], by: Actor, now: datetime
 ) -> tuple[list[RunOrder], dict[str, list[str]]]:
     """The orders, and what is wrong with launches, named by their `place`. Reads and checks only."""
+    # All of them share the job's pools.
+    prefetch_related_objects([job], "pools")
     orders: list[RunOrder] = []
     faults: dict[str, list[str]] = {}
     faulty = 0
