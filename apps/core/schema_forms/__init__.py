@@ -5,11 +5,14 @@ from apps.core.schema_forms.coercion import coerced
 from apps.core.schema_forms.form import SchemaForm
 from apps.core.schema_forms.ordering import names_in_order, with_order
 from apps.core.schema_forms.rules import SchemaFault, check_schema
+from apps.core.schema_forms.templates import UNKNOWN, Render, with_values
 from apps.core.schema_forms.validation import secret_names, split_secrets, validate, with_defaults
 
 __all__ = [
+    "UNKNOWN",
     "BadCell",
     "Cells",
+    "Render",
     "SchemaFault",
     "SchemaForm",
     "check_schema",
@@ -20,4 +23,5 @@ __all__ = [
     "validate",
     "with_defaults",
     "with_order",
+    "with_values",
 ]

@@ -23,6 +23,8 @@ class Drawing:
     faults: Mapping[str, list[str]]
     secrets_set: frozenset[str] = frozenset()
     secrets_lost: frozenset[str] = frozenset()
+    # Whether a template may stand in the place of a value.
+    templates: bool = False
     # Paths whose faults some field shows; the others are listed on top.
     shown: set[str] = field(default_factory=set)
 
@@ -50,6 +52,8 @@ class Bound:
         return found
 
     def _children(self) -> list[Bound]:
+        if self.is_template:
+            return []
         if isinstance(self.control, ObjectControl):
             return [self._child(control, self.node.child(control.name)) for control in self.control.controls]
         if isinstance(self.control, ArrayControl):
@@ -65,7 +69,25 @@ class Bound:
     # -- what templates read ------------------------------------------------------------------------------------
 
     @property
+    def is_template(self) -> bool:
+        """Whether a template stands where the control would have a value of another kind."""
+        return self.control.template_in(self.node) is not None
+
+    @property
+    def takes_template(self) -> bool:
+        """Whether its box has to be changed for a text before a template can be typed."""
+        return self._drawing.templates and not self.is_template and self.control.cannot_hold_text
+
+    @property
+    def input_type(self) -> str:
+        if isinstance(self.control, TextControl) and "{{" not in self.value:
+            return self.control.input_type
+        return "text"
+
+    @property
     def template(self) -> str:
+        if self.is_template:
+            return "forms/schema/input.html"
         if isinstance(self.control, TextControl) and (self.control.is_long or "\n" in self.value):
             return "forms/schema/textarea.html"
         return self.control.template
@@ -182,5 +204,5 @@ class Bound:
         """A blank row for the JavaScript to copy."""
         if not isinstance(self.control, ArrayControl):
             return None
-        silent = Drawing(self._drawing.prefix, {})
+        silent = Drawing(self._drawing.prefix, {}, templates=self._drawing.templates)
         return Bound(self.control.item, Node(), (*self._path, self.index_mark), silent, in_new_row=True)

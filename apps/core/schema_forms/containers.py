@@ -24,7 +24,7 @@ class ObjectControl(Control):
         self.controls = list(controls)
         self._names = {control.name for control in controls}
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         values: dict[str, Any] = {}
         for name in node.children.keys() - self._names - {ROW_MARK}:
             faults[*path, name] = [_("There is no parameter of this name.")]
@@ -46,14 +46,14 @@ class ObjectControl(Control):
         return Node(children={c.name: c.node_of(given.get(c.name, MISSING)) for c in self.controls})
 
     def is_blank(self, node: Node) -> bool:
-        if ROW_MARK in node.children:
+        if ROW_MARK in node.children or self.template_in(node) is not None:
             return False
         return all(control.is_blank(node.child(control.name)) for control in self.controls)
 
     def tidy(self, node: Node) -> Node:
         tidied = {c.name: c.tidy(node.child(c.name)) for c in self.controls}
         extra = {name: child for name, child in node.children.items() if name not in self._names}
-        return Node(children={**tidied, **extra})
+        return Node(node.values, {**tidied, **extra})
 
 
 class ArrayControl(Control):
@@ -66,7 +66,7 @@ class ArrayControl(Control):
         super().__init__(schema, name=name, required=required)
         self.item = item
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         rows = self.tidy(node).rows()
         if len(rows) > MAX_ROWS:
             faults.setdefault(path, []).append(_("At most %(limit)s entries are allowed.") % {"limit": MAX_ROWS})
@@ -88,12 +88,12 @@ class ArrayControl(Control):
         return Node(children=nodes)
 
     def is_blank(self, node: Node) -> bool:
-        return all(self.item.is_blank(row) for row in node.rows())
+        return self.template_in(node) is None and all(self.item.is_blank(row) for row in node.rows())
 
     def tidy(self, node: Node) -> Node:
         rows = [self.item.tidy(row) for row in node.rows() if not self.item.is_blank(row)]
         other = {name: child for name, child in node.children.items() if not name.isdecimal()}
-        return Node(children={**{str(index): row for index, row in enumerate(rows)}, **other})
+        return Node(node.values, {**{str(index): row for index, row in enumerate(rows)}, **other})
 
 
 def kept(before: Any, after: Any) -> bool:

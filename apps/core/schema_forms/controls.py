@@ -39,13 +39,28 @@ class Control(ABC):
         self.advanced = schema.get("x-advanced") is True
         self.default: Any = schema.get("default", MISSING)
 
-    @abstractmethod
     def parse(self, node: Node, path: Path, faults: Faults) -> Any:
-        """The value, or MISSING when there is none; what cannot be read goes to `faults`."""
+        """The value, or MISSING when there is none; what cannot be read goes to `faults`.
+
+        A template may stand in the place of any value: whether it may here is for the check of the values to say.
+        """
+        template = self.template_in(node)
+        return self._parse(node, path, faults) if template is None else template
+
+    @abstractmethod
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any: ...
+
+    def template_in(self, node: Node) -> str | None:
+        """The text of the box, when it is a template and no value of this kind."""
+        text = node.text
+        return text.strip() if "{{" in text else None
 
     def node_of(self, value: Any) -> Node:
         """What the browser would post for `value`; MISSING shows the default."""
-        return self._node(self.default if value is MISSING else value)
+        shown_value = self.default if value is MISSING else value
+        if isinstance(shown_value, str) and self.template_in(Node([shown_value])) is not None:
+            return Node([shown_value])
+        return self._node(shown_value)
 
     def _node(self, value: Any) -> Node:
         return Node() if value is MISSING or value is None else Node([shown(value)])
@@ -56,6 +71,11 @@ class Control(ABC):
     def tidy(self, node: Node) -> Node:
         """The node as it is drawn again: rows in one sequence, blank ones dropped."""
         return node
+
+    @property
+    def cannot_hold_text(self) -> bool:
+        """Whether a person has no place in it for a text."""
+        return False
 
     def _nothing(self) -> Any:
         nullable = isinstance(self.schema.get("type"), list) and "null" in self.schema["type"]
@@ -88,7 +108,15 @@ class TextControl(Control):
     def max_length(self) -> int | None:
         return self.schema.get("maxLength")
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def template_in(self, node: Node) -> None:
+        """Any text is one of its values."""
+        return
+
+    @property
+    def cannot_hold_text(self) -> bool:
+        return self.input_type == "date"
+
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         text = node.text
         if self.schema.get("format") not in (None, "textarea"):
             text = text.strip()
@@ -118,7 +146,7 @@ class NumberControl(Control):
             return "text"
         return "numeric" if self.is_whole else "decimal"
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         # Chinese and Japanese keyboards type full-width digits.
         text = unicodedata.normalize("NFKC", node.text[:1000]).strip().replace("\u2212", "-")
         if not text:
@@ -147,8 +175,9 @@ class NumberControl(Control):
 
 class BooleanControl(Control):
     template = "forms/schema/boolean.html"
+    cannot_hold_text = True
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> bool:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> bool:
         return bool(node.text)
 
     def _node(self, value: Any) -> Node:
@@ -157,6 +186,8 @@ class BooleanControl(Control):
 
 class Chosen(Control):
     """Among given values. A choice is posted as its own text where all are texts, else as JSON."""
+
+    cannot_hold_text = True
 
     def __init__(self, schema: Mapping[str, Any], *, name: str, required: bool) -> None:
         super().__init__(schema, name=name, required=required)
@@ -181,7 +212,7 @@ class Chosen(Control):
 class ChoiceControl(Chosen):
     template = "forms/schema/select.html"
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         return self._value(node.text, path, faults) if node.text else MISSING
 
     def _node(self, value: Any) -> Node:
@@ -200,7 +231,7 @@ class CheckboxesControl(Chosen):
     def _choice_schema(self) -> Mapping[str, Any]:
         return self._items
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         read = [self._value(key, path, faults) for key in node.values if key]
         found = [value for value in read if value is not MISSING]
         if not found and not self.required and self.default is MISSING:
@@ -220,8 +251,12 @@ class SecretControl(Control):
     def is_long(self) -> bool:
         return self.schema.get("x-widget") == "textarea"
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Missing:
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Missing:
         return MISSING
+
+    def template_in(self, node: Node) -> None:
+        """It is never read, so never filled in."""
+        return
 
     def node_of(self, value: Any) -> Node:
         return Node()
@@ -232,7 +267,12 @@ class JsonControl(Control):
 
     template = "forms/schema/json.html"
 
-    def parse(self, node: Node, path: Path, faults: Faults) -> Any:
+    def template_in(self, node: Node) -> str | None:
+        """One that is all of it: those inside of JSON are texts there."""
+        text = node.text.strip()
+        return text if text.startswith("{{") and text.endswith("}}") else None
+
+    def _parse(self, node: Node, path: Path, faults: Faults) -> Any:
         if not node.text.strip():
             return self._nothing()
         try:

@@ -18,6 +18,7 @@ from apps.core.schema_forms.builder import build
 from apps.core.schema_forms.containers import kept
 from apps.core.schema_forms.controls import Faults, SecretControl
 from apps.core.schema_forms.nodes import Node, posted, posted_bytes
+from apps.core.schema_forms.templates import Render, with_values
 from apps.core.schema_forms.validation import MAX_BYTES, MAX_DEPTH, dotted, split_secrets, validate
 
 MAX_SECRET = 64 * 1024
@@ -40,7 +41,10 @@ class SchemaForm:
         initial: Mapping[str, Any] | None = None,
         secrets_set: Collection[str] = (),
         prefix: str = "p",
+        samples: Render | None = None,
     ) -> None:
+        """Templates are taken where there are `samples` to try them with."""
+        self._samples = samples
         self.schema, self.prefix, self.is_bound = schema, prefix, data is not None
         self._data = data if data is not None else QueryDict()
         self._root = build(schema)
@@ -114,8 +118,14 @@ class SchemaForm:
         self.errors = {dotted(path): said for path, said in faults.items()}
         if () in faults:
             return
-        whole = {**values, **self.secrets} if isinstance(values, dict) else values
-        for path, said in validate(self.schema, whole, secrets=self._secrets_set - self.cleared).items():
+        tried, unknown = values, []
+        if self._samples is not None and isinstance(values, dict):
+            result = with_values(self.schema, values, self._samples)
+            tried, unknown = result.parameters, result.unknown
+            self.errors |= result.faults
+        whole = {**tried, **self.secrets} if isinstance(tried, dict) else tried
+        stored = self._secrets_set - self.cleared
+        for path, said in validate(self.schema, whole, secrets=stored, unknown=unknown).items():
             # A value that could not be read is wrong or missing for the schema as well: one sentence is enough.
             if not any(path == dotted(bad) or path.startswith(dotted(bad) + ".") for bad in faults):
                 self.errors[path] = said
@@ -181,7 +191,7 @@ class SchemaForm:
     def _drawing(self) -> Drawing:
         self.is_valid()
         lost = frozenset(self.secrets) if self.is_bound else frozenset()
-        return Drawing(self.prefix, self.errors, self._secrets_set - self.cleared, lost)
+        return Drawing(self.prefix, self.errors, self._secrets_set - self.cleared, lost, self._samples is not None)
 
     @cached_property
     def _bound(self) -> list[Bound]:

@@ -17,6 +17,7 @@ from apps.core.schema_forms.keywords import TooMuchWork, bounded, checker
 from apps.core.schema_forms.patterns import MAX_PATTERN, BadPattern, compiled
 from apps.core.schema_forms.resolving import LISTS, MAPS, SINGLES, resolved, strict, target_of
 from apps.core.schema_forms.sentences import sentence
+from apps.core.schema_forms.templates import has_expressions, template_faults
 from apps.core.schema_forms.validation import MAX_BYTES, is_secret, unsafe
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -215,6 +216,11 @@ def _default_faults(schema: dict[str, Any]) -> Iterator[SchemaFault]:
         if "default" not in part:
             continue
         value = part["default"]
+        if wrong := template_faults(value):
+            yield SchemaFault((*path, "default"), wrong)
+            continue
+        if has_expressions(value):
+            continue
         try:
             with bounded():
                 fits = not unsafe({"": value}) and validator.evolve(schema=resolved(part, schema)).is_valid(value)

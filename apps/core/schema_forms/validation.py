@@ -82,10 +82,13 @@ def _unsafe_scalar(value: Any) -> str:
     return ""
 
 
-def validate(schema: Mapping[str, Any], parameters: Any, *, secrets: Collection[str] = ()) -> dict[str, list[str]]:
+def validate(
+    schema: Mapping[str, Any], parameters: Any, *, secrets: Collection[str] = (), unknown: Collection[Path] = ()
+) -> dict[str, list[str]]:
     """Faults by dotted path, empty when all is well. Keys the schema does not name are faults, whatever it says.
 
-    `secrets` are names of secret parameters that are set already, so that they may be missing here.
+    `secrets` are names of secret parameters that are set already, so that they may be missing here. What stands at the
+    `unknown` places is not the value yet: nothing is said about it, or about what is around it as a whole.
     """
     if not isinstance(parameters, dict):
         return {"": [_("Parameters are an object with a value for each name.")]}
@@ -97,6 +100,8 @@ def validate(schema: Mapping[str, Any], parameters: Any, *, secrets: Collection[
     try:
         with bounded():
             for error in checker(wanted).iter_errors(parameters):
+                if _touches(tuple(error.absolute_path), unknown):
+                    continue
                 said = faults.setdefault(dotted(tuple(error.absolute_path)), [])
                 text = sentence(error)
                 if text not in said:
@@ -108,6 +113,10 @@ def validate(schema: Mapping[str, Any], parameters: Any, *, secrets: Collection[
     except (Unresolvable, BadPattern):
         return {"": [_("The parameter schema of the spider is broken.")]}
     return faults
+
+
+def _touches(path: Path, unknown: Collection[Path]) -> bool:
+    return any(path[: len(place)] == place or place[: len(path)] == path for place in unknown)
 
 
 def with_defaults(schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
