@@ -16,11 +16,11 @@ from apps.core.errors import PanelError
 from apps.jobs.models import Job
 from apps.jobs.policies import Faults
 from apps.jobs.selectors import version_of
+from apps.jobs.services.graph import followers, lock_graph, path_text, way_between
 from apps.jobs.services.running import run_job
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import Trigger
 from apps.runs.sweeps import repair_done, runs_with_repair_due
-from apps.spiders.models import Project
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +38,7 @@ def take_repair_job(job: Job, changes: dict[str, Any], *, by: User, faults: Faul
         # Who may not run the chosen one may still save the rest of the form.
         job.repair_job_id = key
         return
-    # Two people may each save one half of a circle at the same moment: one after the other in a project.
-    Project.objects.select_for_update(no_key=True).get(pk=job.project_id)
+    lock_graph(project_id=job.project_id)
     found = _visible(key, by)
     if found is None:
         faults["repair_job"] = [_("There is no such job.")]
@@ -48,8 +47,7 @@ def take_repair_job(job: Job, changes: dict[str, Any], *, by: User, faults: Faul
     elif not can(by, "run", found):
         faults["repair_job"] = [_("You may not run this job.")]
     elif circle := _circle(job, found):
-        seen = dict(allowed(by, "view", Job).filter(pk__in=circle).values_list("pk", "name"))
-        path = " → ".join(seen.get(each, job.name if each == job.pk else f"#{each}") for each in circle)
+        path = path_text(circle, by, known=[job])
         faults["repair_job"] = [_("Repairs would go round in a circle: %(path)s.") % {"path": path}]
     else:
         job.repair_job = found
@@ -62,16 +60,12 @@ def _visible(key: Any, by: User) -> Job | None:
 
 
 def _circle(job: Job, repair: Job) -> list[int]:
-    """Ids along the way back to `job`; empty when the chain of repairs ends."""
+    """Ids along the way back to `job`, by repairs and by jobs that follow others; empty when none leads there."""
     if job._state.adding:
         return []
-    path = [job.pk, repair.pk]
-    while path[-1] != job.pk:
-        following = Job.objects.filter(pk=path[-1]).values_list("repair_job_id", flat=True).first()
-        if following is None or following in path[1:]:
-            return []
-        path.append(following)
-    return path
+    graph = followers(project_id=job.project_id, without_repair_of=job.pk)
+    way = way_between(repair.pk, job.pk, graph)
+    return [job.pk, *way] if way else []
 
 
 # -- running them -------------------------------------------------------------------------------------------------

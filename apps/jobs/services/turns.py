@@ -18,7 +18,7 @@ def give_turn(*, run: Run, spec: Mapping[str, Any], now: datetime) -> None:
     """Queue it; or, when it has templates, have it prepared first, which may take a while. The caller holds the lock on
     the row of its batch, and has seen that the run has had no turn before."""
     note_turn(run=run, now=now)
-    if spec.get("templates"):
+    if spec.get("pending"):
         enqueue("jobs.prepare", run_id=run.pk)
     elif to_queue(run_id=run.pk, spec=spec, now=now):
         enqueue("runs.wake")
