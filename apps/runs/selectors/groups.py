@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 
 from apps.accounts.models import User
 from apps.accounts.rights import allowed
@@ -36,11 +36,6 @@ SELECT key FROM (
     GROUP BY key
 ) AS keys ORDER BY first, key COLLATE "C" LIMIT %(most)s
 """
-
-
-def visible_batches(user: User | AnonymousUser, action: str = "view") -> QuerySet[Batch]:
-    """The batches on which the user may do `action`, unordered."""
-    return allowed(user, action, Batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,8 @@ def test_as_many_runs_as_the_group_may_have_are_queued_at_once(job: Job, by: Act
     batch = start_inputs(job=job, rows=ROWS, by=by, now=now, concurrency=2)
 
     assert states_of(batch) == ["queued", "queued", "waiting"]
-    # One event of the insertion each, one of the way into the queue for two of them.
-    assert RunEvent.objects.count() == 5
+    # Of the insertion each; of the turn and of the way into the queue for two of them.
+    assert RunEvent.objects.count() == 3 + 2 * 2
 
 
 def test_the_next_is_released_when_one_is_over(job: Job, by: Actor, now: datetime) -> None:
@@ -82,6 +82,13 @@ def test_the_next_is_released_when_one_is_over(job: Job, by: Actor, now: datetim
     assert states_of(batch) == ["succeeded", "queued", "waiting"]
     second = runs_of(batch)[1]
     assert (second.queued_at, second.expires_at) == (later, later + timedelta(seconds=60))
+
+
+def test_a_run_that_is_being_prepared_keeps_its_place(job: Job, by: Actor, now: datetime) -> None:
+    batch = start_inputs(job=job, rows=ROWS, by=by, now=now, concurrency=1)
+    end(runs_of(batch), State.WAITING)
+
+    assert release(batch=batch, now=now) == 0
 
 
 @pytest.mark.parametrize("state", [State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING, State.RETRY_WAIT])
