@@ -20,6 +20,9 @@ from apps.jobs.services.locking import locked_job
 from apps.jobs.services.parameters import drop_unused, replace_secrets, take_parameters
 from apps.jobs.services.placing import check_capacity, take_pools, take_selector
 from apps.jobs.services.repairs import take_repair_job
+from apps.jobs.services.schedules.locking import lock_schedules_of
+from apps.jobs.services.schedules.rows import drop_unused as drop_unused_rows
+from apps.jobs.services.schedules.rows import used_rows
 from apps.spiders.models import Spider, Version
 
 # What the version of the spider may say, and None leaves to it.
@@ -78,11 +81,14 @@ def update_job(*, job: Job, by: User, now: datetime, **changes: Any) -> Job:
 
 @transaction.atomic
 def delete_job(*, job: Job, by: User, now: datetime) -> None:
-    """Its runs stay: all they need is in them."""
+    """Its runs stay: all they need is in them. Its schedules and their rows of django-celery-beat go with it."""
+    lock_schedules_of(job)
     locked = locked_job(job)
+    used = used_rows(locked.schedules.values_list("task_id", flat=True))
     before, locked.secrets = dict(locked.secrets), {}
     drop_unused(locked, before)
     locked.delete()
+    drop_unused_rows(used)
 
 
 def _refuse_unknown(changes: Mapping[str, Any]) -> None:
