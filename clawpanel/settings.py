@@ -183,7 +183,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "apps.jobs.beat:ClawScheduler"
 CELERY_BEAT_SCHEDULE = {
     "runs.sweep": {"task": "runs.sweep", "schedule": timedelta(seconds=15), "options": {"expires": 30}},
     "jobs.start_repairs": {
@@ -191,6 +191,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": timedelta(seconds=15),
         "options": {"expires": 30},
     },
+    "jobs.prepare": {"task": "jobs.prepare", "schedule": timedelta(seconds=15), "options": {"expires": 30}},
     "jobs.settle_batches": {
         "task": "jobs.settle_batches",
         "schedule": timedelta(seconds=15),

@@ -27,3 +27,15 @@ def locked_jobs(ids: Iterable[int]) -> list[Job]:
     """The same for many, in the order of their ids, so that two who lock several never wait for each other."""
     rows = Job.objects.select_for_update(of=("self",), no_key=True)
     return list(rows.filter(pk__in=set(ids)).order_by("pk"))
+
+
+def free_jobs(*, ids: Iterable[int]) -> dict[int, Job]:
+    """Those whose lock nobody holds, with all that their launch needs. Who waits for none of them cannot be kept."""
+    rows = Job.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
+    rows = rows.select_related("project", "spider__current_version", "version").prefetch_related("pools")
+    found = {job.pk: job for job in rows.filter(pk__in=set(ids)).order_by("pk")}
+    for job in found.values():
+        for version in (job.version, job.spider.current_version):
+            if version is not None and version.spider_id == job.spider_id:
+                version.spider = job.spider
+    return found

@@ -2,5 +2,6 @@
 
 from apps.jobs.services.firing.changes import account_overdue
 from apps.jobs.services.firing.clock import Look, look
+from apps.jobs.services.firing.keeping import Keeper
 
-__all__ = ["Look", "account_overdue", "look"]
+__all__ = ["Keeper", "Look", "account_overdue", "look"]
