@@ -6,8 +6,8 @@ Only what a person has typed is read; a value that is put in is never read again
 from apps.core.templating.faults import TemplateFault
 from apps.core.templating.filling import MAX_RESULT, Values, finished, render, render_for_later
 from apps.core.templating.language import MAX_TEMPLATE, Expression, Template, is_template, parse
-from apps.core.templating.moments import Moment
-from apps.core.templating.names import Known, check, names_in
+from apps.core.templating.moments import Moment, day_of
+from apps.core.templating.names import Known, canonical, check, names_in, root_of
 from apps.core.templating.nested import Where, each_text, replaced
 
 __all__ = [
@@ -20,7 +20,9 @@ __all__ = [
     "TemplateFault",
     "Values",
     "Where",
+    "canonical",
     "check",
+    "day_of",
     "each_text",
     "finished",
     "is_template",
@@ -29,4 +31,5 @@ __all__ = [
     "render",
     "render_for_later",
     "replaced",
+    "root_of",
 ]

@@ -58,12 +58,13 @@ def order_of_launch(*, job: Job, wanted: Launch, by: Actor, now: datetime) -> tu
     ours = {name: value for name, value in job.parameters.items() if name in known}
     whole = with_defaults(schema, {**ours, **plain})
     stored = {name: pk for name, pk in job.secrets.items() if name in secret_names(schema) and name not in typed}
+    instant = wanted.scheduled_for or now
     filled = filled_in(
         job=job,
         version=version,
         parameters=whole,
         env={**job.env, **wanted.extra_env},
-        instant=wanted.scheduled_for or now,
+        instant=instant,
         zone=wanted.zone,
         now=now,
         literal=wanted.literal,
@@ -71,11 +72,13 @@ def order_of_launch(*, job: Job, wanted: Launch, by: Actor, now: datetime) -> tu
     if filled.ready:
         check_parameters(schema, filled.parameters, typed=typed, stored=stored)
     kept = kept_for_run(job, typed, by=by, now=now, idempotency_key=wanted.idempotency_key)
-    order = _order(job, version, wanted, filled, {**stored, **kept})
+    order = _order(job, version, wanted, filled, {**stored, **kept}, instant)
     return order, filled.ready
 
 
-def _order(job: Job, version: Version, wanted: Launch, filled: Filled, secrets: Mapping[str, int]) -> RunOrder:
+def _order(
+    job: Job, version: Version, wanted: Launch, filled: Filled, secrets: Mapping[str, int], instant: datetime
+) -> RunOrder:
     """All that the run needs of the job, copied."""
     trigger = Trigger(wanted.trigger)
     return RunOrder(
@@ -90,6 +93,12 @@ def _order(job: Job, version: Version, wanted: Launch, filled: Filled, secrets: 
         arguments=filled.arguments,
         templates=filled.templates,
         zone=wanted.zone,
+        instant=instant,
+        pending=not filled.ready,
+        calls=filled.calls,
+        later=filled.later,
+        command=filled.command,
+        run_id=filled.run_id,
         schedule_id=wanted.schedule_id,
         scheduled_for=wanted.scheduled_for,
         batch_id=wanted.batch_id,

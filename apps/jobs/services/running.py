@@ -14,6 +14,7 @@ from apps.jobs.services.batches.starting import edges_of_batch, start_batch
 from apps.jobs.services.launching import Launch, order_of_launch
 from apps.jobs.services.locking import locked_job
 from apps.jobs.services.overlap import settle_overlap
+from apps.jobs.services.rendering import request_preparation
 from apps.runs.models import Run
 from apps.runs.services import request_run
 from apps.runs.states import State
@@ -63,4 +64,6 @@ def launch(*, wanted: Launch, by: Actor, now: datetime) -> tuple[Run, bool]:
         settle_overlap(locked, run, by=by, now=now)
         if run.state != State.SKIPPED:
             start_batch(root=run, job=locked, wanted=wanted, edges=edges, by=by, now=now)
+        if run.state == State.WAITING and not wanted.waiting:
+            request_preparation(run.pk)
     return run, new
