@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Protocol
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from apps.jobs.timing.spans import span
+
+# Later than that is worth a word.
+ON_TIME_SECONDS = 60
 
 
 class Due(Protocol):
@@ -15,8 +24,93 @@ class Due(Protocol):
     outcome: str
     reason: str
     detail: Any
+    decided_at: datetime
 
 
 def sentence(due: Due) -> str:
     """What became of it and why, in the reader's language."""
-    return due.reason
+    detail: Mapping[str, Any] = due.detail if isinstance(due.detail, Mapping) else {}
+    if not due.reason and due.outcome == "fired":
+        return _fired(due)
+    say = _SENTENCES.get(due.reason)
+    text = say(due, detail) if say else _("It was not run for the reason “%(reason)s”.") % {"reason": due.reason}
+    if due.times > 1:
+        text += " " + ngettext(
+            "This goes for %(n)d time in a row.", "This goes for %(n)d times in a row.", due.times
+        ) % {"n": due.times}
+    return text
+
+
+def _fired(due: Due) -> str:
+    late = (due.decided_at - due.scheduled_for).total_seconds()
+    if late <= ON_TIME_SECONDS:
+        return _("A run was started.")
+    return _("A run was started, %(span)s after the time.") % {"span": span(round(late))}
+
+
+def _overlap(due: Due, detail: Mapping[str, Any]) -> str:
+    return _("An earlier run of the job was not over yet.")
+
+
+def _missed(due: Due, detail: Mapping[str, Any]) -> str:
+    late = max(0, round((due.decided_at - (due.until or due.scheduled_for)).total_seconds()))
+    sentence_ = _("Nothing fired it in time: it was come by %(span)s late, and the schedule does not make up for that.")
+    return sentence_ % {"span": span(late)}
+
+
+def _changed(due: Due, detail: Mapping[str, Any]) -> str:
+    return _("It was due and not fired yet when the schedule was changed.")
+
+
+def _paused(due: Due, detail: Mapping[str, Any]) -> str:
+    if who := _who(detail):
+        return _("The schedule was paused by %(by)s: %(why)s") % who
+    return _("The schedule was paused.")
+
+
+def _maintenance(due: Due, detail: Mapping[str, Any]) -> str:
+    if who := _who(detail):
+        return _("The panel was in maintenance, begun by %(by)s: %(why)s") % who
+    return _("The panel was in maintenance.")
+
+
+def _off(due: Due, detail: Mapping[str, Any]) -> str:
+    if who := _who(detail):
+        return _("All scheduling was switched off by %(by)s: %(why)s") % who
+    return _("All scheduling was switched off.")
+
+
+def _who(detail: Mapping[str, Any]) -> dict[str, str]:
+    """Who has stopped it and why; empty where one of them is not known."""
+    who = {name: str(detail.get(name) or "") for name in ("by", "why")}
+    return who if all(who.values()) else {}
+
+
+def _param_error(due: Due, detail: Mapping[str, Any]) -> str:
+    error = str(detail.get("error") or "")
+    fields = detail.get("fields")
+    if isinstance(fields, Mapping):
+        told = [f"{name}: {' '.join(map(str, said))}" for name, said in fields.items() if isinstance(said, list)]
+        error = " ".join([error, *told[:5]]).strip()
+    if not error:
+        return _("Its parameters could not be made.")
+    return _("Its parameters could not be made: %(error)s") % {"error": error}
+
+
+def _error(due: Due, detail: Mapping[str, Any]) -> str:
+    error = str(detail.get("error") or "")
+    if not error:
+        return _("No run could be made.")
+    return _("No run could be made: %(error)s") % {"error": error}
+
+
+_SENTENCES: dict[str, Callable[[Due, Mapping[str, Any]], str]] = {
+    "overlap_skip": _overlap,
+    "misfire_skip": _missed,
+    "changed": _changed,
+    "paused": _paused,
+    "maintenance": _maintenance,
+    "scheduling_off": _off,
+    "param_error": _param_error,
+    "error": _error,
+}

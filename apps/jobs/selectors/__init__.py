@@ -1,5 +1,6 @@
 """Reads of jobs: each takes the user, or a job that was taken through `visible_jobs`."""
 
+from apps.jobs.selectors.answers import Answer, answers_for, label_of, why_not_fired
 from apps.jobs.selectors.due import fire_at, is_paused, rule_for, slot_after
 from apps.jobs.selectors.jobs import (
     JobGlance,
@@ -9,10 +10,11 @@ from apps.jobs.selectors.jobs import (
     version_of,
     visible_jobs,
 )
-from apps.jobs.selectors.ledger import LedgerPage, answers_for, ledger, why_not_fired
+from apps.jobs.selectors.ledger import LedgerPage, ledger
 from apps.jobs.selectors.schedules import clock, schedules_of, visible_schedules
 
 __all__ = [
+    "Answer",
     "JobGlance",
     "LedgerPage",
     "answers_for",
@@ -20,6 +22,7 @@ __all__ = [
     "fire_at",
     "is_paused",
     "jobs_at_a_glance",
+    "label_of",
     "last_runs",
     "ledger",
     "rule_for",

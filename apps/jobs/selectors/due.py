@@ -41,4 +41,6 @@ def fire_at(schedule: Schedule, slot: datetime) -> datetime:
 
 def is_paused(schedule: Schedule, now: datetime) -> bool:
     """A pause may have an end: after it the schedule fires again by itself."""
-    return schedule.paused_at is not None and (schedule.paused_until is None or now < schedule.paused_until)
+    if schedule.paused_at is None or now < schedule.paused_at:
+        return False
+    return schedule.paused_until is None or now < schedule.paused_until

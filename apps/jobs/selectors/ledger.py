@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from apps.jobs.models import Firing, Job, Schedule
+from django.db.models import Q
+
+from apps.jobs.models import Firing, Job
+
+LARGEST_KEY = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,15 +18,6 @@ class LedgerPage:
 
     rows: list[Firing]
     following: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What became, or becomes, of a time by one schedule: a row of the ledger, or a sentence alone."""
-
-    schedule: Schedule | None
-    firing: Firing | None
-    sentence: str
 
 
 def ledger(
@@ -35,15 +30,33 @@ def ledger(
     after: str = "",
     limit: int = 50,
 ) -> LedgerPage:
-    """Of a job the caller was allowed to see: since <= due < until, with `schedule` and `run`."""
-    raise NotImplementedError
+    """Of a job the caller was allowed to see: since <= due < until, with `schedule` and `run`. ValueError: the cursor
+    is none of ours."""
+    rows = Firing.objects.filter(job=job).select_related("schedule", "run")
+    if since is not None:
+        # A row that stands for many times begins with the first of them.
+        rows = rows.filter(Q(scheduled_for__gte=since) | Q(until__gte=since))
+    if until is not None:
+        rows = rows.filter(scheduled_for__lt=until)
+    if outcome:
+        rows = rows.filter(outcome=outcome)
+    if schedule_id is not None:
+        rows = rows.filter(schedule=schedule_id)
+    if after:
+        at, pk = _read(after)
+        rows = rows.filter(Q(scheduled_for__lt=at) | Q(scheduled_for=at, pk__lt=pk), scheduled_for__lte=at)
+    found = list(rows.order_by("-scheduled_for", "-pk")[: limit + 1])
+    more = len(found) > limit
+    return LedgerPage(found[:limit], _cursor(found[limit - 1]) if more else "")
 
 
-def answers_for(job: Job, instant: datetime, *, now: datetime) -> list[Answer]:
-    """Of each schedule of the job: why it did (not) fire in that minute."""
-    raise NotImplementedError
+def _cursor(row: Firing) -> str:
+    """Stays right while rows come in: they are newer, or told apart by their numbers."""
+    return f"{row.scheduled_for.astimezone(UTC).strftime('%Y%m%dT%H%M%S.%f')}~{row.pk}"
 
 
-def why_not_fired(job: Job, instant: datetime, *, now: datetime) -> str:
-    """The same in one text."""
-    return " ".join(answer.sentence for answer in answers_for(job, instant, now=now))
+def _read(cursor: str) -> tuple[datetime, int]:
+    at, _tilde, pk = cursor.partition("~")
+    if not (pk.isascii() and pk.isdigit() and int(pk[:20]) <= LARGEST_KEY):
+        raise ValueError(cursor)
+    return datetime.strptime(at, "%Y%m%dT%H%M%S.%f").replace(tzinfo=UTC), int(pk)
