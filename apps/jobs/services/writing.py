@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
@@ -23,6 +24,7 @@ from apps.jobs.services.repairs import take_repair_job
 from apps.jobs.services.schedules.locking import lock_schedules_of
 from apps.jobs.services.schedules.rows import drop_unused as drop_unused_rows
 from apps.jobs.services.schedules.rows import used_rows
+from apps.runs.models import Batch, Run
 from apps.spiders.models import Spider, Version
 
 # What the version of the spider may say, and None leaves to it.
@@ -87,8 +89,16 @@ def delete_job(*, job: Job, by: User, now: datetime) -> None:
     used = used_rows(locked.schedules.values_list("task_id", flat=True))
     before, locked.secrets = dict(locked.secrets), {}
     drop_unused(locked, before)
+    _lock_open_batches(locked)
     locked.delete()
     drop_unused_rows(used)
+
+
+def _lock_open_batches(job: Job) -> None:
+    """Before their runs lose the job: whoever settles a batch takes its lock before that of its runs too."""
+    named = Run.objects.filter(job=job, batch__finished_at=None, batch__isnull=False)
+    batches = Batch.objects.filter(Q(pk__in=named.values("batch")) | Q(job=job, finished_at=None))
+    list(batches.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def _refuse_unknown(changes: Mapping[str, Any]) -> None:

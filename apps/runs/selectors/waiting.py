@@ -30,6 +30,7 @@ from apps.runs.selectors.occupancy import (
     occupancy,
     urgency,
 )
+from apps.runs.selectors.turns import doing, why_no_turn
 from apps.runs.states import State
 
 MIB = 1024 * 1024
@@ -46,6 +47,7 @@ def why_they_wait(runs: Sequence[Run], now: datetime) -> dict[int, str]:
     """The same for many: the queries are as many as for one."""
     queued = [run for run in runs if run.state == State.QUEUED]
     situation = _look(queued, now) if queued else None
+    early = why_no_turn([run for run in runs if run.state == State.WAITING])
     found: dict[int, str] = {}
     for run in runs:
         if run.state == State.QUEUED and situation is not None:
@@ -53,7 +55,7 @@ def why_they_wait(runs: Sequence[Run], now: datetime) -> dict[int, str]:
         elif run.state == State.RETRY_WAIT:
             found[run.pk] = f"{sentence(run)} {_next_attempt(run, now)}".strip()
         else:
-            found[run.pk] = _("It is not in the queue yet.") if run.state == State.WAITING else ""
+            found[run.pk] = early.get(run.pk, "")
     return found
 
 
@@ -152,15 +154,9 @@ def _job_gate(run: Run, full: FullGate, holders: list[tuple[int, str]]) -> str:
             "used": full.used,
         }
     other, state = holders[0]
-    doing = {
-        State.STARTING: _("run %(run)d is starting"),
-        State.PAUSED: _("run %(run)d is paused"),
-        State.STOPPING: _("run %(run)d is being stopped"),
-        State.RETRY_WAIT: _("run %(run)d waits for its next attempt"),
-    }.get(State(state), _("run %(run)d is running"))
     return _("Job %(job)s allows one run at once and %(other)s.") % {
         "job": run.job_name,
-        "other": doing % {"run": other},
+        "other": doing(other, state),
     }
 
 

@@ -3,9 +3,10 @@
 from apps.jobs.services.batches.again import NothingToRepeat, again_from_failed
 from apps.jobs.services.batches.settling import settle, settle_open
 from apps.jobs.services.batches.starting import jobs_with_followers, start_batch
-from apps.jobs.services.batches.stopping import stop_batch
+from apps.jobs.services.batches.stopping import BatchFinished, stop_batch
 
 __all__ = [
+    "BatchFinished",
     "NothingToRepeat",
     "again_from_failed",
     "jobs_with_followers",

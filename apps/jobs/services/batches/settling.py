@@ -12,6 +12,7 @@ from django.db import transaction
 from apps.core.actors import SYSTEM
 from apps.jobs.models import Job
 from apps.jobs.services.batches.deciding import Decision, Edge, Turn, decide
+from apps.jobs.services.batches.stopping import stop_runs
 from apps.jobs.services.groups.releasing import release
 from apps.jobs.services.turns import give_turn
 from apps.runs.models import Batch, Run
@@ -35,9 +36,9 @@ def settle(*, batch_id: int, now: datetime, wait: bool = True) -> None:
     if batch is None:
         return
     if batch.canceled_at is not None:
-        pass
+        stop_runs(batch=batch, now=now)
     elif batch.kind == Batch.Kind.GRAPH:
-        _give_turns(batch, now)
+        give_turns(batch=batch, now=now)
     else:
         release(batch=batch, now=now)
     if not Run.objects.filter(batch=batch).exclude(state__in=TERMINAL).exists():
@@ -59,8 +60,9 @@ def settle_open(*, now: datetime) -> int:
 # -- graphs ---------------------------------------------------------------------------------------------------------
 
 
-def _give_turns(batch: Batch, now: datetime) -> None:
-    """One pass from the root down: a run that is skipped here decides about those behind it at once."""
+def give_turns(*, batch: Batch, now: datetime) -> None:
+    """One pass from the root down: a run that is skipped here decides about those behind it at once. The caller holds
+    the lock on the batch's row."""
     graph = BatchGraph.read(batch.graph)
     runs = runs_of(batch)
     told = whose_turn_has_come(list(runs.values()))
