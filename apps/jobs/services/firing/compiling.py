@@ -6,9 +6,9 @@ import logging
 from datetime import datetime
 
 from apps.jobs.models import Schedule
-from apps.jobs.services.firing.changes import account_overdue
 from apps.jobs.services.firing.keeping import Keeper
 from apps.jobs.services.firing.transactions import short_transaction
+from apps.jobs.services.ledger import account_overdue
 from apps.jobs.services.schedules.compiling import recompile_all
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from apps.core.actors import SYSTEM
 from apps.core.errors import Invalid, PanelError
 from apps.jobs.models import Firing, Job, Outcome, Overlap, Schedule
 from apps.jobs.services.batches import jobs_with_followers
-from apps.jobs.services.firing.ledger import firing_of
 from apps.jobs.services.launching import Launch, order_of_launch
+from apps.jobs.services.ledger import firing_of
 from apps.jobs.services.locking import free_jobs
 from apps.jobs.services.overlap import earlier_runs, refusal
 from apps.jobs.services.running import launch

@@ -15,9 +15,9 @@ from apps.jobs.selectors.lateness import ON_TIME
 from apps.jobs.services.firing.holding import Holds, holds
 from apps.jobs.services.firing.keeping import MOST_TRIES, Keeper
 from apps.jobs.services.firing.launches import Wanted, launch_alone, launch_together
-from apps.jobs.services.firing.ledger import already_written, firing_of, write, write_missed
 from apps.jobs.services.firing.reckoning import Step, step_of
 from apps.jobs.services.firing.transactions import short_transaction
+from apps.jobs.services.ledger import already_written, firing_of, write, write_missed
 from apps.jobs.timing import BadRule
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.jobs.models import Job, Schedule
 from apps.jobs.policies import Faults
 from apps.jobs.selectors.due import fire_at
-from apps.jobs.services.firing.changes import account_overdue
+from apps.jobs.services.ledger import account_overdue
 from apps.jobs.services.locking import locked_job
 from apps.jobs.services.schedules.checks import RULE, check_jitter, take_plain, take_rule
 from apps.jobs.services.schedules.compiling import aim, recompile

@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 
 # More missed times of one schedule than that share one row.
 MOST_ROWS = 1000
-LATE = "misfire_skip"
+LATE, CHANGED = "misfire_skip", "schedule_changed"
+# Overdue times are counted out in such steps, at most so many.
+_STEP, _MOST_STEPS = 1100, 100
 
 
 def firing_of(
@@ -99,3 +101,29 @@ def already_written(pairs: Iterable[tuple[Schedule, datetime]]) -> set[tuple[int
 
 def write(firings: Sequence[Firing]) -> None:
     Firing.objects.bulk_create(firings)
+
+
+def account_overdue(*, schedule: Schedule, now: datetime) -> int:
+    """Write down as missed what was due by the rule of then and has not been fired; how many times that were.
+
+    Whoever gives a schedule another rule, takes its times away or disables it calls this before, under the lock on its
+    row: a change never fires the past, and the past is not silent about it.
+    """
+    first = schedule.next_slot_at
+    if not schedule.enabled or first is None or first > now:
+        return 0
+    end = now if schedule.end_at is None else min(now, schedule.end_at)
+    try:
+        rule = rule_for(schedule)
+    except BadRule:
+        write_missed(schedule, [first], now, reason=CHANGED)
+        return 1
+    count = 0
+    slots = [first, *rule.between(first, end, _STEP)]
+    for _step in range(_MOST_STEPS):
+        if not slots:
+            break
+        write_missed(schedule, slots, now, reason=CHANGED)
+        count += len(slots)
+        slots = rule.between(slots[-1], end, _STEP)
+    return count
