@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.jobs.timing.spans import span
+from apps.runs import reasons as of_runs
 
 # Later than that is worth a word.
 ON_TIME_SECONDS = 60
@@ -32,8 +33,8 @@ def sentence(due: Due) -> str:
     detail: Mapping[str, Any] = due.detail if isinstance(due.detail, Mapping) else {}
     if not due.reason and due.outcome == "fired":
         return _fired(due)
-    say = _SENTENCES.get(due.reason)
-    text = say(due, detail) if say else _("It was not run for the reason “%(reason)s”.") % {"reason": due.reason}
+    say = _SENTENCES.get(due.reason) or (_error if due.outcome == "failed" else _as_of_a_run)
+    text = say(due, detail)
     if due.times > 1:
         text += " " + ngettext(
             "This goes for %(n)d time in a row.", "This goes for %(n)d times in a row.", due.times
@@ -48,8 +49,9 @@ def _fired(due: Due) -> str:
     return _("A run was started, %(span)s after the time.") % {"span": span(round(late))}
 
 
-def _overlap(due: Due, detail: Mapping[str, Any]) -> str:
-    return _("An earlier run of the job was not over yet.")
+def _as_of_a_run(due: Due, detail: Mapping[str, Any]) -> str:
+    """A run that was skipped at once says why itself."""
+    return of_runs.sentence(due)
 
 
 def _missed(due: Due, detail: Mapping[str, Any]) -> str:
@@ -105,12 +107,11 @@ def _error(due: Due, detail: Mapping[str, Any]) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Due, Mapping[str, Any]], str]] = {
-    "overlap_skip": _overlap,
     "misfire_skip": _missed,
-    "changed": _changed,
+    "schedule_changed": _changed,
     "paused": _paused,
     "maintenance": _maintenance,
     "scheduling_off": _off,
     "param_error": _param_error,
-    "error": _error,
+    "internal_error": _error,
 }

@@ -16,6 +16,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.jobs.models import Job
 from apps.jobs.policies import Faults, check_retry
 from apps.jobs.selectors import version_of
+from apps.jobs.services.commands import take_command
 from apps.jobs.services.limits import CHOICES, NUMBERS, SPANS, take_limits
 from apps.jobs.services.locking import locked_job
 from apps.jobs.services.parameters import drop_unused, replace_secrets, take_parameters
@@ -31,7 +32,7 @@ from apps.spiders.models import Spider, Version
 LIMITS = ("memory_mb", "cpus", "timeout_seconds", "grace_seconds", "priority")
 _CHANGEABLE = frozenset(
     {
-        *("name", "parameters", "secrets", "version", "env"),
+        *("name", "parameters", "secrets", "version", "env", "arguments", "calls"),
         *(*NUMBERS, *SPANS, *CHOICES, "overlap_max"),
         *("retry", "pools", "selector", "repair_job"),
     }
@@ -84,8 +85,8 @@ def update_job(*, job: Job, by: User, now: datetime, **changes: Any) -> Job:
 @transaction.atomic
 def delete_job(*, job: Job, by: User, now: datetime) -> None:
     """Its runs stay: all they need is in them. Its schedules and their rows of django-celery-beat go with it."""
-    lock_schedules_of(job)
     locked = locked_job(job)
+    lock_schedules_of(locked)
     used = used_rows(locked.schedules.values_list("task_id", flat=True))
     before, locked.secrets = dict(locked.secrets), {}
     drop_unused(locked, before)
@@ -132,10 +133,11 @@ def _write(job: Job, by: User, now: datetime, changes: dict[str, Any]) -> None:
     take_selector(job, changes, faults=faults)
     check_capacity(job, changes, faults=faults)
     pools = take_pools(changes, faults=faults)
+    take_command(job, changes, now=now, faults=faults)
     take_repair_job(job, changes, by=by, faults=faults)
     typed: dict[str, Any] = {}
-    if not faults.get("version") and changes.keys() & {"parameters", "secrets", "version"}:
-        typed = take_parameters(job, changes, faults=faults)
+    if not faults.get("version") and changes.keys() & {"parameters", "secrets", "version", "calls"}:
+        typed = take_parameters(job, changes, now=now, faults=faults)
     if faults:
         raise Invalid(_("Some of this cannot be taken."), fields=faults)
     replace_secrets(job, typed, by=by, now=now)

@@ -1,7 +1,7 @@
 """The locks under which a schedule is changed.
 
-First the periodic task, then the schedule, and only then the job: an edit in the admin locks the task and comes to the
-schedule through the trigger, and firing locks schedules before their jobs.
+First the job, where it is locked at all, then the periodic task, then the schedule: an edit in the admin locks the task
+and comes to the schedule through the trigger. Firing locks schedules before their jobs, but waits for neither.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def locked_schedule(schedule: Schedule) -> Schedule:
     return found
 
 
-def lock_schedules_of(job: Job) -> list[Schedule]:
-    """All of them, before the job itself is locked to be deleted."""
+def lock_schedules_of(job: Job) -> None:
+    """All of them, to be deleted; under the lock of the job no new one comes."""
     lock_tasks(list(Schedule.objects.filter(job=job).values_list("task_id", flat=True)))
-    return list(Schedule.objects.select_for_update().filter(job=job).order_by("pk"))
+    list(Schedule.objects.select_for_update().filter(job=job).order_by("pk").values_list("pk"))
 
 
 def lock_tasks(task_ids: list[int]) -> None:
