@@ -113,8 +113,10 @@ def _plain(text: str) -> str:
     if len(parts) == 6:
         raise _bad(_("This has six fields; seconds are not supported. For less than a minute take an interval."))
     if len(parts) != 5:
-        sentence = _("A cron expression has five fields (minute, hour, day of month, month, day of week); this has %d.")
-        raise _bad(sentence % len(parts))
+        sentence = _(
+            "A cron expression has five fields (minute, hour, day of month, month, day of week); this has %(n)d."
+        )
+        raise _bad(sentence % {"n": len(parts)})
     fields = [_field(part, field) for part, field in zip(parts, FIELDS, strict=True)]
     _check_dates(fields)
     return " ".join(fields)
@@ -156,9 +158,11 @@ def _terms(text: str, field: Field) -> list[str]:
     first = _number(found["first"], field)
     if found["last"] is None:
         return [str(first)] if found["step"] is None else [_range(first, field.high, step)]
-    # From Sunday to Sunday is the whole week.
-    last = field.high if field is WEEKDAY and (first, found["last"]) == (0, "7") else _number(found["last"], field)
-    # Otherwise it is a week that ends on Sunday, or a range over the end of the day, the month or the year.
+    last = _number(found["last"], field)
+    # From Sunday to Sunday, written 0-7, is the whole week.
+    if field is WEEKDAY and found["first"].strip("0") == "" and found["last"].lstrip("0") == "7":
+        last = field.high
+    # What is left is a week that ends on Sunday, or a range over the end of the day, the month or the year.
     if last >= first:
         return [_range(first, last, step)]
     if step == 1:

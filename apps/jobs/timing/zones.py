@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from apps.jobs.timing.faults import BadRule
 
 # No zone changes its clock twice within so short a time and ends up where it was.
-STEP = timedelta(hours=6)
+STEP = timedelta(hours=12)
 SECOND = timedelta(seconds=1)
 # "Factory" is a placeholder for a machine whose zone was never set.
 NO_PLACES = frozenset({"Factory", "localtime", "posixrules"})
