@@ -46,6 +46,12 @@ class Cells:
     def title(self, name: str) -> str:
         return self._controls[name].title
 
+    def put(self, values: dict[str, Any], name: str, text: str) -> None:
+        """Set what the cell says, unless it is empty."""
+        value = self.read(name, text)
+        if value is not MISSING:
+            values[name] = value
+
     def read(self, name: str, text: str) -> Any | Missing:
         control = self._controls[name]
         if not text.strip():

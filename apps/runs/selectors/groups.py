@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.rights import allowed
@@ -39,6 +39,22 @@ SELECT key FROM (
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of the bar: so many runs in that state, behind `start` others."""
+
+    state: str
+    start: int
+    n: int
+
+
+# How the bar is filled, from the left; what waits is what it is empty of.
+_BAR = (
+    *(State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.LOST, State.CANCELED, State.SKIPPED),
+    *(State.STOPPING, State.RUNNING, State.PAUSED, State.STARTING),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How many runs are in which state."""
 
@@ -46,6 +62,16 @@ class Progress:
 
     def _sum(self, states: Iterable[str]) -> int:
         return sum(self.states.get(state, 0) for state in states)
+
+    @property
+    def parts(self) -> list[Part]:
+        found: list[Part] = []
+        start = 0
+        for state in _BAR:
+            if n := self.states.get(state, 0):
+                found.append(Part(state, start, n))
+                start += n
+        return found
 
     @property
     def total(self) -> int:
@@ -88,6 +114,29 @@ def progress_of(batches: Sequence[Batch]) -> dict[int, Progress]:
     for batch_id, state, n in counted:
         states[batch_id][state] = n
     return {batch_id: Progress(found) for batch_id, found in states.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGlance:
+    """A group as a list shows it."""
+
+    batch: Batch
+    progress: Progress
+
+
+def groups_of(job_id: int, kind: str) -> QuerySet[Batch]:
+    """The groups of a job the caller was allowed to see, unordered."""
+    return Batch.objects.filter(job_id=job_id, kind=kind).select_related("schedule", "requested_by")
+
+
+def glances(job_id: int, kind: str, *, schedule_id: int | None = None, most: int = 10) -> list[GroupGlance]:
+    """Newest first."""
+    found = groups_of(job_id, kind)
+    if schedule_id is not None:
+        found = found.filter(schedule_id=schedule_id)
+    batches = list(found.order_by("-pk")[:most])
+    counted = progress_of(batches)
+    return [GroupGlance(batch, counted[batch.pk]) for batch in batches]
 
 
 def group_runs(batch: Batch, *, states: Sequence[str] = (), after: int = 0, limit: int = 100) -> list[Run]:

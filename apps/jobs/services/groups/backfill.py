@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from apps.core.actors import Actor
 from apps.core.errors import Invalid
-from apps.jobs import timing
 from apps.jobs.models import Schedule
+from apps.jobs.selectors.due import rule_for
 from apps.jobs.services.groups.starting import (
     DEFAULT_CONCURRENCY,
     MOST_RUNS,
@@ -50,7 +50,7 @@ def default_priority(job_priority: int) -> int:
 def preview_backfill(*, schedule: Schedule, start: datetime, end: datetime, now: datetime) -> list[DueTime]:
     """The times of the schedule's rule from `start` to `end`, both included, as it fires them."""
     refuse(_range_faults(start, end, now))
-    instants = _rule(schedule).between(start - _MOMENT, end, MOST_RUNS + 1)
+    instants = rule_for(schedule).between(start - _MOMENT, end, MOST_RUNS + 1)
     if not instants:
         sentence = _("The schedule has no time in this range.")
         raise Invalid(sentence, fields={"end": [sentence]})
@@ -152,14 +152,3 @@ def _range_faults(start: datetime, end: datetime, now: datetime) -> dict[str, li
     if end > now:
         return {"end": [_("The end lies in the future: the schedule itself will fire these times.")]}
     return {}
-
-
-def _rule(schedule: Schedule) -> timing.Rule:
-    return timing.rule_of(
-        type=schedule.type,
-        expression=schedule.expression,
-        every_seconds=schedule.every_seconds,
-        anchor_at=schedule.anchor_at,
-        once_at=schedule.once_at,
-        timezone=schedule.timezone,
-    )

@@ -176,6 +176,18 @@ def test_a_thousand_rows_are_inserted_in_less_than_five_seconds(by: Actor, now: 
     print(f"1 000 runs in {took:.2f} s")
 
 
+def test_rows_that_need_a_call_first_are_prepared_in_their_turn(job: Job, by: Actor, now: datetime) -> None:
+    job.calls = {"news": {"method": "GET", "url": "http://news.example/"}}
+    job.save()
+    batch = start_inputs(job=job, rows=[{"keyword": "{{ call.news.word }}"}] * 3, by=by, now=now, concurrency=2)
+
+    assert states_of(batch) == ["waiting"] * 3
+    assert set(RunEvent.objects.filter(kind="turn").values_list("run__batch_key", flat=True)) == {"1", "2"}
+    assert release(batch=batch, now=now) == 0
+    end(runs_of(batch)[:1], State.FAILED)
+    assert release(batch=batch, now=now) == 1
+
+
 def test_templates_in_a_row_are_filled_in_as_anywhere(job: Job, by: Actor, now: datetime) -> None:
     batch = start_inputs(job=job, rows=[{"keyword": "x", "day": "{{ yesterday }}"}], by=by, now=now)
 
