@@ -35,6 +35,23 @@
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
   setInterval(age, 20000);
 
+  // <button data-copy="text" data-copy-from="id of a box with it">. Without TLS browsers give no clipboard: the old way.
+  const copyText = async (button) => {
+    const box = document.getElementById(button.dataset.copyFrom);
+    try {
+      if (navigator.clipboard) await navigator.clipboard.writeText(button.dataset.copy);
+      else { box.select(); document.execCommand("copy"); }
+    } catch {
+      box?.select();
+      return;
+    }
+    button.title = words.copied;
+    const label = button.querySelector("[data-label]");
+    if (!label) return;
+    label.textContent = words.copied;
+    setTimeout(() => { label.textContent = label.dataset.label; }, 2000);
+  };
+
   // Menus made of <details>: one open at a time, closed by a click elsewhere or Escape.
   const closeMenus = (except) => {
     for (const menu of document.querySelectorAll("details.claw-dropdown[open]")) if (menu !== except) menu.open = false;
@@ -46,7 +63,7 @@
     if (!burger && open && !event.target.closest(".claw-sidebar")) document.body.classList.remove("claw-sidebar-open");
     document.querySelector("[data-toggle-sidebar]")?.setAttribute("aria-expanded", String(document.body.classList.contains("claw-sidebar-open")));
     const copy = event.target.closest("[data-copy]");
-    if (copy) navigator.clipboard?.writeText(copy.dataset.copy).then(() => { copy.title = words.copied; });
+    if (copy) copyText(copy);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") closeMenus(null);

@@ -11,7 +11,7 @@ import factory
 from django.contrib.auth.models import Group
 
 from apps.accounts.models import User
-from apps.jobs.models import Job
+from apps.jobs.models import Hook, Job
 from apps.runs.models import Attempt, Node, Pool, Run
 from apps.runs.states import State, Trigger
 from apps.spiders.models import CodeArchive, Project, Spider, Version
@@ -122,6 +122,19 @@ class JobFactory(factory.django.DjangoModelFactory[Job]):
     name = factory.Sequence(lambda n: f"job {n}")
     created_at = factory.LazyFunction(_now)
     updated_at = factory.LazyFunction(_now)
+
+
+class HookFactory(factory.django.DjangoModelFactory[Hook]):
+    """Nobody knows its token; hooks that are called are made by the service."""
+
+    class Meta:
+        model = Hook
+
+    job = factory.SubFactory(JobFactory)
+    name = factory.Sequence(lambda n: f"hook {n}")
+    token_digest = factory.LazyFunction(lambda: uuid.uuid4().hex * 2)
+    token_prefix = "abcdefgh"
+    created_at = factory.LazyFunction(_now)
 
 
 class NodeFactory(factory.django.DjangoModelFactory[Node]):

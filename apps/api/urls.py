@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from apps.api.views import NoSuchAddress
 from apps.jobs.api import JobViewSet
+from apps.jobs.api.hooks import HookViewSet
 from apps.jobs.api.previews import SchedulePreviewViewSet
 from apps.runs.api import NodeViewSet, PoolViewSet, RunViewSet
 from apps.spiders.api import SpiderViewSet
@@ -17,6 +18,7 @@ app_name = "api"
 router = SimpleRouter(use_regex_path=False)
 router.register("spiders", SpiderViewSet, basename="spider")
 router.register("jobs", JobViewSet, basename="job")
+router.register("jobs/<int:job_pk>/hooks", HookViewSet, basename="hook")
 router.register("runs", RunViewSet, basename="run")
 router.register("nodes", NodeViewSet, basename="node")
 router.register("pools", PoolViewSet, basename="pool")

@@ -16,11 +16,11 @@ from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, reso
 from apps.accounts.models import User
 from apps.accounts.rights import grant
 from apps.accounts.services import create_token
-from apps.jobs.models import Job
+from apps.jobs.models import Hook, Job
 from apps.runs.models import Node, Placement, Pool, Run
 from apps.runs.states import State
 from tests.apps.runs.logged import row, store_items, store_rows
-from tests.factories import JobFactory, NodeFactory, PoolFactory, RunFactory, SpiderFactory, UserFactory
+from tests.factories import HookFactory, JobFactory, NodeFactory, PoolFactory, RunFactory, SpiderFactory, UserFactory
 
 # The owner of the project; a member who may only view it; a stranger; nobody signed in; a program with a token of
 # the owner that may only read. A dash: not asked.
@@ -88,6 +88,11 @@ POST   /jobs/{job}/delete/                 302   404    404      302    302
 GET    /jobs/{job}/run/                    200   404    404      302    302
 POST   /jobs/{job}/run/                    302   404    404      302    302
 
+GET    /jobs/{job}/hooks/                  200   404    404      302    302
+GET    /jobs/{job}/hooks/new/              200   404    404      302    302
+POST   /jobs/{job}/hooks/new/              422   404    404      302    302
+POST   /jobs/{job}/hooks/{hook}/renew/     200   404    404      302    302
+POST   /jobs/{job}/hooks/{hook}/revoke/    302   404    404      302    302
 POST   /hooks/unknown/                     404   404    404      404    404
 POST   /hooks/unknown                      404   404    404      404    404
 
@@ -113,6 +118,10 @@ PATCH  /api/v1/jobs/{job}/                 200   403    404      401    403
 DELETE /api/v1/jobs/{job}/                 204   403    404      401    403
 POST   /api/v1/jobs/{job}/run/             201   403    404      401    403
 POST   /api/v1/schedules/preview/          400   400    400      401    403
+GET    /api/v1/jobs/{job}/hooks/           200   403    404      401    200
+POST   /api/v1/jobs/{job}/hooks/           400   403    404      401    403
+DELETE /api/v1/jobs/{job}/hooks/{hook}/    204   403    404      401    403
+POST   /api/v1/jobs/{job}/hooks/{hook}/renew/ 200 403   404      401    403
 GET    /api/v1/runs/                       200   200    200      401    200
 GET    /api/v1/runs/{run}/                 200   200    404      401    200
 POST   /api/v1/runs/{active}/stop/         200   403    404      401    403
@@ -162,11 +171,12 @@ class World:
     run: Run
     active: Run
     pool: Pool
+    hook: Hook
     clients: dict[str, Client]
 
     def path(self, address: str) -> str:
         names = {"run": self.run.pk, "active": self.active.pk, "job": self.job.pk, "spider": self.job.spider.name}
-        return address.format(node=self.active.node_id, pool=self.pool.pk, **names)
+        return address.format(node=self.active.node_id, pool=self.pool.pk, hook=self.hook.pk, **names)
 
 
 def signed_in(user: User) -> Client:
@@ -195,7 +205,7 @@ def world(db: None, now: Any) -> World:
     }
     pool = PoolFactory()
     job.pools.add(pool)
-    return World(job, run, active, pool, clients)
+    return World(job, run, active, pool, HookFactory(job=job), clients)
 
 
 def ask(client: Client, method: str, path: str) -> Any:
@@ -205,7 +215,7 @@ def ask(client: Client, method: str, path: str) -> Any:
 
 def state_of(world: World) -> list[Any]:
     """Whatever a refused request must leave as it was."""
-    return [list(model.objects.order_by("pk").values()) for model in (Run, Job, Node, Pool, Placement)]
+    return [list(model.objects.order_by("pk").values()) for model in (Run, Job, Hook, Node, Pool, Placement)]
 
 
 @contextlib.contextmanager
@@ -317,7 +327,7 @@ def test_the_admin_is_for_staff(world: World) -> None:
 
 # What the admin shows every member of staff: its frame, and lists that hold only what the person may see.
 FRAME = {"/admin/", "/admin/jsi18n/", "/admin/password_change/", "/admin/password_change/done/", "/admin/search/"}
-ANCHORED = ("jobs/job", "runs/run", "spiders/project", "spiders/spider", "spiders/version")
+ANCHORED = ("jobs/hook", "jobs/job", "runs/run", "spiders/project", "spiders/spider", "spiders/version")
 LISTS = {f"/admin/{model}/" for model in ANCHORED}
 
 

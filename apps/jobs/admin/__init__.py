@@ -1,5 +1,6 @@
 """Jobs and their times in the admin."""
 
+from apps.jobs.admin.hooks import HookAdmin
 from apps.jobs.admin.jobs import JobAdmin
 
-__all__ = ["JobAdmin"]
+__all__ = ["HookAdmin", "JobAdmin"]

@@ -96,8 +96,8 @@ def call_hook(*, token: str, body: bytes, headers: Mapping[str, str], now: datet
 def _hook_for(token: str, body: bytes, headers: Mapping[str, str], *, address: str, now: datetime) -> Hook:
     rows = Hook.objects.select_related("job__project", "job__spider__current_version", "job__version")
     # Found by the digest: how long that takes says nothing about the token.
-    hook = rows.filter(token_digest=digest_of(token), revoked_at=None).first()
-    if hook is not None and is_signed(hook, body, headers):
+    hook = rows.filter(token_digest=digest_of(token=token), revoked_at=None).first()
+    if hook is not None and is_signed(hook=hook, body=body, headers=headers):
         return hook
     # Counted after the look: calls that are right must not suffer from the wrong ones of their neighbours.
     if seconds := seconds_to_wait(f"hook-miss:{address}", most=MISSES_A_MINUTE, now=now):
@@ -144,7 +144,7 @@ def _read(body: bytes) -> dict[str, Any]:
 
 def _launched(hook: Hook, body: Mapping[str, Any], delivery: str | None, *, now: datetime) -> Called:
     schema = needed_version(hook.job).parameter_schema
-    taken = taken_from(body, hook.mapping, schema.get("properties", {}).keys())
+    taken = taken_from(body=body, mapping=hook.mapping, known=schema.get("properties", {}).keys())
     values = coerced(schema, taken.values)
     # Null would take a secret of the job away.
     if emptied := [name for name in secret_names(schema) if name in values and values[name] is None]:

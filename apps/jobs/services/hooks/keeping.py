@@ -57,7 +57,7 @@ def create_hook(
     Hook.objects.filter(job=locked, name=hook.name, revoked_at__isnull=False).delete()
     if Hook.objects.filter(job=locked, revoked_at=None).count() >= MOST_HOOKS:
         raise TooManyHooks(_("A job has at most %(most)d webhooks. Revoke one first.") % {"most": MOST_HOOKS})
-    token, key = give_secrets(hook)
+    token, key = give_secrets(hook=hook)
     try:
         with transaction.atomic():
             hook.save(force_insert=True)
@@ -78,7 +78,7 @@ def _check(hook: Hook) -> None:
         faults["per_minute"] = [_("Enter a number from 1 to %(most)d.") % {"most": MOST_A_MINUTE}]
     version = version_of(hook.job)
     known = version.parameter_schema.get("properties", {}).keys() if version else ()
-    faults |= mapping_faults(hook.mapping, known)
+    faults |= mapping_faults(mapping=hook.mapping, known=known)
     if faults:
         raise Invalid(next(iter(faults.values()))[0], fields=faults)
 
@@ -106,7 +106,7 @@ def renew_token(*, hook: Hook, by: Actor, now: datetime) -> tuple[Hook, str, str
     own = _locked(hook)
     if own.revoked_at is not None:
         raise HookRevoked(_("This webhook has been revoked. Make a new one."))
-    token, key = give_secrets(own)
+    token, key = give_secrets(hook=own)
     own.save(update_fields=["token_digest", "token_prefix", "sealed_key"])
     note_change(own, by, "hook_renewed")
     return own, token, key

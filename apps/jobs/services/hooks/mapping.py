@@ -21,7 +21,7 @@ class Taken:
     missing: list[str] = field(default_factory=list)
 
 
-def taken_from(body: Mapping[str, Any], mapping: Mapping[str, str], known: Collection[str]) -> Taken:
+def taken_from(*, body: Mapping[str, Any], mapping: Mapping[str, str], known: Collection[str]) -> Taken:
     """By the body's own names or, where there is a mapping, by that alone."""
     if not mapping:
         values = {name: value for name, value in body.items() if name in known}
@@ -49,7 +49,7 @@ def _followed(value: Any, path: Iterable[str]) -> Any:
     return value
 
 
-def mapping_faults(mapping: Any, known: Collection[str]) -> dict[str, list[str]]:
+def mapping_faults(*, mapping: Any, known: Collection[str]) -> dict[str, list[str]]:
     """What is wrong with {parameter: dotted path in the body}, by place."""
     if not isinstance(mapping, Mapping):
         return {"mapping": [_("A mapping is an object: a path in the body for each parameter.")]}

@@ -18,21 +18,21 @@ _SIGNATURES = ("X-Signature-256", "X-Hub-Signature-256")
 _SCHEME = "sha256="
 
 
-def digest_of(token: str) -> str:
+def digest_of(*, token: str) -> str:
     # The token is 256 random bits: there is nothing to guess that a slow hash would protect.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def give_secrets(hook: Hook) -> tuple[str, str]:
+def give_secrets(*, hook: Hook) -> tuple[str, str]:
     """A new token and, for signed bodies, a new key; what was there before opens nothing any more."""
     token = secrets.token_urlsafe(32)
     key = secrets.token_hex(32) if hook.kind == Hook.Kind.HMAC else ""
-    hook.token_digest, hook.token_prefix = digest_of(token), token[:_PREFIX_LENGTH]
+    hook.token_digest, hook.token_prefix = digest_of(token=token), token[:_PREFIX_LENGTH]
     hook.sealed_key = encrypt(key) if key else b""
     return token, key
 
 
-def is_signed(hook: Hook, body: bytes, headers: Mapping[str, str]) -> bool:
+def is_signed(*, hook: Hook, body: bytes, headers: Mapping[str, str]) -> bool:
     """Whether one of the headers is the signature of the body; an address alone needs none."""
     if hook.kind != Hook.Kind.HMAC:
         return True
