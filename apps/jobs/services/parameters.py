@@ -11,10 +11,12 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import User
 from apps.core.actors import Actor
 from apps.core.errors import Conflict, Invalid
-from apps.core.schema_forms import secret_names, split_secrets, validate
+from apps.core.schema_forms import Render, secret_names, split_secrets, validate, with_values
+from apps.core.schema_forms.templates import Result
 from apps.jobs.models import Job
 from apps.jobs.policies import Faults
 from apps.jobs.selectors import version_of
+from apps.jobs.services.template_names import known_in_parameters, samples
 from apps.runs.models import Run
 from apps.spiders.models import Secret, Version
 from apps.spiders.secrets import keep, reveal
@@ -35,7 +37,7 @@ def needed_version(job: Job) -> Version:
     return version
 
 
-def take_parameters(job: Job, changes: dict[str, Any], *, faults: Faults) -> dict[str, Any]:
+def take_parameters(job: Job, changes: dict[str, Any], *, now: datetime, faults: Faults) -> dict[str, Any]:
     schema = needed_version(job).parameter_schema
     given = changes.get("parameters", job.parameters)
     if not isinstance(given, Mapping):
@@ -45,7 +47,8 @@ def take_parameters(job: Job, changes: dict[str, Any], *, faults: Faults) -> dic
     typed |= changes.get("secrets") or {}
     stored = {name: pk for name, pk in job.secrets.items() if name not in typed}
     try:
-        check_parameters(schema, plain, typed=typed, stored=stored)
+        render = samples(job, known_in_parameters(job), now=now)
+        check_parameters(schema, plain, typed=typed, stored=stored, render=render)
     except Invalid as error:
         faults.update(error.fields)
     job.parameters = plain
@@ -53,9 +56,17 @@ def take_parameters(job: Job, changes: dict[str, Any], *, faults: Faults) -> dic
 
 
 def check_parameters(
-    schema: Mapping[str, Any], plain: Mapping[str, Any], *, typed: Mapping[str, Any], stored: Mapping[str, int]
+    schema: Mapping[str, Any],
+    plain: Mapping[str, Any],
+    *,
+    typed: Mapping[str, Any],
+    stored: Mapping[str, int],
+    render: Render | None = None,
 ) -> None:
-    """Against the schema, secrets included. Faults are named `parameters.<path>`."""
+    """Against the schema, secrets included. Faults are named `parameters.<path>`.
+
+    With `render`, templates are tried by it: what is checked is what they would become. Without it they are texts.
+    """
     known = secret_names(schema)
     said = {name: [_("There is no secret parameter of this name.")] for name in typed if name not in known}
     values = {name: value for name, value in typed.items() if value is not None and name not in said}
@@ -63,7 +74,10 @@ def check_parameters(
         name: [_("A secret is a text of at most 64 KiB.")] for name, value in values.items() if not _is_secret(value)
     }
     checked = {name: value for name, value in values.items() if name not in said}
-    for path, sentences in validate(schema, {**plain, **checked}, secrets={*stored, *said}).items():
+    tried = with_values(schema, plain, render) if render else Result(dict(plain))
+    said |= tried.faults
+    given = {**tried.parameters, **checked}
+    for path, sentences in validate(schema, given, secrets={*stored, *said}, unknown=tried.unknown).items():
         said.setdefault(path, sentences)
     if said:
         fields = {f"parameters.{path}" if path else "parameters": sentences for path, sentences in said.items()}

@@ -29,8 +29,11 @@ def note_turn(*, run: Run, now: datetime) -> None:
     RunEvent.objects.create(run=run, at=now, kind=TURN, attempt=run.attempt, actor=str(SYSTEM))
 
 
-def to_queue(*, run_id: int, spec: Mapping[str, Any], now: datetime, **fields: Any) -> bool:
-    """Its time in the queue begins now. False: it waits no more."""
+def to_queue(*, run_id: int, spec: Mapping[str, Any], now: datetime, rewrite: bool = False, **fields: Any) -> bool:
+    """Its time in the queue begins now, its order being `spec`: stored with it, where it was rewritten. False: it waits
+    no more."""
+    if rewrite:
+        fields["spec"] = dict(spec)
     seconds = spec.get("limits", {}).get("queue_seconds")
     return move(
         run_id=run_id,

@@ -51,7 +51,8 @@ def prepare(*, run_id: int, now: datetime, upstream: Mapping[str, Any] | None = 
         return ""
     run = Run.objects.select_related("version__spider", "project", "batch").get(pk=run_id)
     try:
-        changes = _filled(run, now, upstream) if run.spec.get("pending") else {}
+        pending = bool(run.spec.get("pending"))
+        spec = _filled(run, now, upstream) if pending else run.spec
     except PanelError as error:
         return _fail(run, now, error.message, error.fields)
     except Error:
@@ -61,7 +62,7 @@ def prepare(*, run_id: int, now: datetime, upstream: Mapping[str, Any] | None = 
         logger.exception("run %s could not be prepared", run_id)
         return _fail(run, now, _("An unexpected fault, see the log."), {})
     with transaction.atomic():
-        moved = to_queue(run_id=run_id, spec=run.spec, now=now, lease_until=None, **changes)
+        moved = to_queue(run_id=run_id, spec=spec, now=now, rewrite=pending, lease_until=None)
         if moved:
             enqueue("runs.wake")
     return State.QUEUED if moved else ""
@@ -85,7 +86,7 @@ def _claimed(run_id: int) -> bool:
 
 
 def _filled(run: Run, now: datetime, upstream: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The columns that change. Raises PanelError."""
+    """The order with all its values. Raises PanelError."""
     spec, typed = run.spec, Typed.read(run.spec.get("templates") or {})
     schema = run.version.parameter_schema
     roots = {root_of(name) for name in typed.names()}
@@ -100,9 +101,7 @@ def _filled(run: Run, now: datetime, upstream: Mapping[str, Any] | None) -> dict
     check_parameters(schema, done.parameters, typed={}, stored=spec.get("secrets") or {})
     kept = {name: value for name, value in spec.items() if name not in ("pending", "calls")}
     later = {"later": done.later} if done.later else {}
-    return {
-        "spec": {**kept, "parameters": done.parameters, "env": done.env, "command": done.command, **later},
-    }
+    return {**kept, "parameters": done.parameters, "env": done.env, "command": done.command, **later}
 
 
 def _names(

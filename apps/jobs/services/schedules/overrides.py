@@ -14,6 +14,7 @@ from apps.jobs.models import Schedule
 from apps.jobs.policies import Faults
 from apps.jobs.selectors import version_of
 from apps.jobs.services.parameters import check_parameters
+from apps.jobs.services.template_names import known_in_parameters, samples
 
 
 def take_parameters(schedule: Schedule, given: Any, now: datetime, faults: Faults) -> None:
@@ -34,7 +35,9 @@ def take_parameters(schedule: Schedule, given: Any, now: datetime, faults: Fault
     plain = {name: value for name, value in given.items() if name not in secrets}
     stored = {name: pk for name, pk in job.secrets.items() if name in secrets}
     try:
-        check_parameters(schema, with_defaults(schema, {**ours, **plain}), typed={}, stored=stored)
+        whole = with_defaults(schema, {**ours, **plain})
+        render = samples(job, known_in_parameters(job), now=now)
+        check_parameters(schema, whole, typed={}, stored=stored, render=render)
     except Invalid as error:
         faults.update({path: said for path, said in error.fields.items() if _is_of(path, given)})
 

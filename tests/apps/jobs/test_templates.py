@@ -1,0 +1,244 @@
+"""Templates of jobs: filled in once a run, for the time it stands for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.core.actors import person
+from apps.core.errors import Invalid
+from apps.jobs.models import Dependency, Job
+from apps.jobs.services import Launch, create_job, launch, run_job, update_job
+from apps.jobs.services.rendering import prepare
+from apps.runs.models import Run
+from apps.runs.services import rerun
+from apps.runs.states import State, Trigger
+from apps.spiders.models import Spider
+from tests.factories import JobFactory, SpiderFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "since": {"type": "string", "format": "date"},
+        "pages": {"type": "integer", "minimum": 1},
+        "deep": {"type": "boolean"},
+        "size": {"enum": ["small", "large"]},
+        "note": {"type": "string"},
+        "rows": {"type": "array", "items": {"type": "integer"}},
+        "token": {"type": "string", "writeOnly": True},
+    },
+}
+# 00:05 of the 30th in Shanghai.
+SLOT = datetime(2026, 11, 29, 16, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def spider() -> Spider:
+    return SpiderFactory(version__parameter_schema=SCHEMA, version__command=["crawl", "--day={{ today }}"])
+
+
+@pytest.fixture
+def user() -> User:
+    return UserFactory(is_superuser=True)
+
+
+def made(spider: Spider, user: User, now: datetime, **parameters: Any) -> Job:
+    return create_job(by=user, now=now, spider=spider, name="daily", parameters=parameters)
+
+
+def launched(job: Job, user: User, now: datetime, **wanted: Any) -> Run:
+    chosen = Launch(**{"job": job, "trigger": Trigger.MANUAL, "zone": "Asia/Shanghai", "scheduled_for": SLOT} | wanted)
+    return launch(wanted=chosen, by=person(user), now=now)[0]
+
+
+def test_yesterday_is_the_day_before_the_due_time_however_late_it_starts(
+    spider: Spider, user: User, now: datetime
+) -> None:
+    job = made(spider, user, now, since="{{ yesterday }}")
+
+    run = launched(job, user, SLOT + timedelta(hours=2))
+
+    assert run.spec["parameters"]["since"] == "2026-11-29"
+    assert run.spec["templates"]["parameters"] == {"since": "{{ yesterday }}"}
+    assert run.spec["command"] == ["crawl", "--day=2026-11-30"]
+    # What was filled in is stored: an attempt of the next day, and the run once more, have the same values.
+    again = rerun(run=run, by=person(user), now=SLOT + timedelta(days=1), trigger=Trigger.MANUAL)
+    assert again.spec["parameters"] == run.spec["parameters"]
+    assert again.spec["command"] == run.spec["command"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("pages", '{{ scheduled_for | date:"%d" }}', 30),
+        ("pages", "{{ job.id }}", None),
+        ("deep", '{{ "true" }}', True),
+        ("size", '{{ "LARGE" | lower }}', "large"),
+        ("note", "{{ job.id }}", None),
+    ],
+)
+def test_a_value_becomes_the_type_that_the_schema_asks_for(
+    spider: Spider, user: User, now: datetime, name: str, text: str, value: Any
+) -> None:
+    job = made(spider, user, now, **{name: text})
+
+    run = launched(job, user, now)
+
+    wanted = value if value is not None else job.pk if name == "pages" else str(job.pk)
+    assert run.spec["parameters"][name] == wanted
+    assert type(run.spec["parameters"][name]) is type(wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pages", "{{ today }}"),
+        ("since", "{{ job.name }}"),
+        ("size", "{{ today }}"),
+        ("note", "{{ toady }}"),
+        ("note", "{{ node.name }}"),
+        ("note", "{{ params.pages }}"),
+        ("note", "{{ upstream.nobody.count }}"),
+        ("note", "{{ call.nothing.x }}"),
+        ("note", "{% debug %}"),
+        ("note", "today }}"),
+        ("rows", "{{ today }}"),
+    ],
+)
+def test_what_cannot_become_a_value_is_refused_on_save_at_its_field(
+    spider: Spider, user: User, now: datetime, name: str, text: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        made(spider, user, now, **{name: text})
+    assert list(refused.value.fields) == [f"parameters.{name}"]
+    assert not Job.objects.exists()
+
+
+def test_a_value_with_braces_is_not_read_again(spider: Spider, user: User, now: datetime) -> None:
+    job = made(spider, user, now, note="{{ '{{ yesterday }}' }}")
+    assert launched(job, user, now).spec["parameters"]["note"] == "{{ yesterday }}"
+
+
+def test_a_run_knows_its_own_number(spider: Spider, user: User, now: datetime) -> None:
+    job = made(spider, user, now, note="run {{ run.id }}")
+
+    run = launched(job, user, now)
+
+    assert run.spec["parameters"]["note"] == f"run {run.pk}"
+
+
+def test_the_same_key_gives_the_run_of_then_although_the_day_is_another(
+    spider: Spider, user: User, now: datetime
+) -> None:
+    job = made(spider, user, now, since="{{ yesterday }}", note="{{ run.id }} {{ now }}")
+    first, new = run_job(job=job, by=person(user), now=now, trigger=Trigger.API, idempotency_key="k")
+
+    second, new_again = run_job(
+        job=job, by=person(user), now=now + timedelta(days=3), trigger=Trigger.API, idempotency_key="k"
+    )
+
+    assert (new, new_again) == (True, False)
+    assert second.pk == first.pk
+
+
+HOSTILE = ["$(id)", "`id`", "; rm -rf /", "a\nb", "--help", "&& true", "* ? ~", "'\""]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_value_is_one_argument(spider: Spider, user: User, now: datetime, text: str) -> None:
+    job = made(spider, user, now, note=text)
+    job = update_job(job=job, by=user, now=now, arguments=["--note={{ params.note }}", "{{ params.note }}"])
+
+    command = launched(job, user, now).spec["command"]
+
+    assert command[2:] == [f"--note={text}", text]
+
+
+def test_the_node_is_filled_in_at_the_start(spider: Spider, user: User, now: datetime) -> None:
+    job = made(spider, user, now)
+    job = update_job(
+        job=job,
+        by=user,
+        now=now,
+        arguments=["--at={{ node.name | upper }}-{{ yesterday }}"],
+        env={"N": "{{ node.name }}"},
+    )
+
+    spec = launched(job, user, now).spec
+
+    assert spec["later"] == {"command": {"2": ["--at=", ["upper"], "-", "2026-11-29"]}, "env": {"N": [[]]}}
+    assert spec["command"][2] == "--at={{ node.name | upper }}-{{ yesterday }}"
+
+
+# -- upstream ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def upstream(spider: Spider) -> Job:
+    return JobFactory(spider=spider, project=spider.project, name="a b")
+
+
+@pytest.fixture
+def child(spider: Spider, user: User, now: datetime, upstream: Job) -> Job:
+    job = made(spider, user, now)
+    Dependency.objects.create(job=job, upstream=upstream)
+    return update_job(job=job, by=user, now=now, parameters={"pages": '{{ upstream."a b".count }}'})
+
+
+def test_a_run_waits_for_the_output_of_the_job_before_it(child: Job, upstream: Job, user: User, now: datetime) -> None:
+    run = launched(child, user, now)
+    assert run.state == State.WAITING
+
+    state = prepare(run_id=run.pk, now=now, upstream={"a b": {"count": 12}})
+
+    run.refresh_from_db()
+    assert (state, run.state) == (State.QUEUED, State.QUEUED)
+    assert run.spec["parameters"]["pages"] == 12
+    assert "pending" not in run.spec
+    assert prepare(run_id=run.pk, now=now) == ""
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({}, "count"),
+        ({"count": "many"}, "whole number"),
+        ({"count": [1]}, "whole number"),
+        ({"count": 0}, "at least 1"),
+        ({"count": "x" * 65536}, "whole number"),
+        ({"count": "; rm -rf /\n\"'"}, "whole number"),
+    ],
+)
+def test_a_run_whose_values_are_missing_or_wrong_fails_and_never_runs(
+    child: Job, user: User, now: datetime, output: dict[str, Any], said: str
+) -> None:
+    run = launched(child, user, now)
+
+    assert prepare(run_id=run.pk, now=now, upstream={"a b": output}) == State.FAILED
+
+    run.refresh_from_db()
+    assert run.reason == "param_error"
+    assert said in str(run.detail["fields"]["parameters.pages"])
+
+
+def test_an_output_of_64_kib_with_quotes_and_line_breaks_arrives_whole(
+    child: Job, upstream: Job, user: User, now: datetime
+) -> None:
+    text = "'\"\n; rm -rf /".ljust(65536, "x")
+    child = update_job(
+        job=child,
+        by=user,
+        now=now,
+        parameters={"note": f"{{{{ upstream.{upstream.pk}.text }}}}"},
+    )
+    run = launched(child, user, now)
+
+    prepare(run_id=run.pk, now=now, upstream={str(upstream.pk): {"text": text}})
+
+    run.refresh_from_db()
+    assert run.spec["parameters"]["note"] == text
