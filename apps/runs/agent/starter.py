@@ -19,6 +19,7 @@ from apps.runs.agent.crash import crash_point
 from apps.runs.agent.ending import failure
 from apps.runs.agent.fence import is_still_ours
 from apps.runs.agent.followed import Followed, SpecBroken
+from apps.runs.agent.late_names import with_node
 from apps.runs.agent.station import Station
 from apps.spiders import archive, secrets
 from apps.spiders.models import CodeArchive
@@ -200,6 +201,7 @@ def _run_spec(
     parameters, env = spec.get("parameters"), spec.get("env")
     if not isinstance(parameters, dict) or not isinstance(env, dict) or followed.limits_broken:
         raise SpecBroken("The order of this run cannot be read.")
+    command, variables = with_node(spec, station.node.name)
     ours = {"CLAW_DEMO_SITE": station.node.demo_site} if station.node.demo_site else {}
     return RunSpec(
         install=station.config.install,
@@ -208,12 +210,12 @@ def _run_spec(
         token=followed.token,
         request_id=followed.request_id,
         spider=str(spec.get("spider", "")),
-        command=tuple(map(str, spec["command"])),
+        command=tuple(command),
         code_dir=code_dir,
         run_dir=followed.run_dir,
         environment=environment,
         params=parameters,
-        env={**{str(name): str(value) for name, value in env.items()}, **ours},
+        env={**variables, **ours},
         secrets=revealed,
         limits=followed.limits,
     )
