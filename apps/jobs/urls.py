@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.jobs.views import editing, hooks, running, showing
+from apps.jobs.views import calendar, editing, hooks, ledger, running, schedules, showing
 from apps.jobs.views.hook_door import HookDoor
 
 app_name = "jobs"
@@ -20,6 +20,21 @@ urlpatterns = [
     path("<int:pk>/hooks/new/", hooks.create, name="new_hook"),
     path("<int:pk>/hooks/<int:hook>/renew/", hooks.renew, name="renew_hook"),
     path("<int:pk>/hooks/<int:hook>/revoke/", hooks.revoke, name="revoke_hook"),
+    path("<int:pk>/ledger/", ledger.ledger, name="ledger"),
+    path("<int:pk>/schedules/new/", schedules.create, name="new_schedule"),
+]
+
+schedule_patterns = [
+    path("", schedules.schedule_list, name="list"),
+    path("calendar/", calendar.show, name="calendar"),
+    path("preview/", schedules.preview, name="preview"),
+    path("off/", schedules.all_off, name="off"),
+    path("on/", schedules.all_on, name="on"),
+    path("<int:pk>/edit/", schedules.edit, name="edit"),
+    path("<int:pk>/delete/", schedules.delete, name="delete"),
+    path("<int:pk>/switch/", schedules.switch, name="switch"),
+    path("<int:pk>/pause/", schedules.pause, name="pause"),
+    path("<int:pk>/resume/", schedules.resume, name="resume"),
 ]
 
 # The address of a webhook, also as people copy it without its end: a redirect would lose the body.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
+from apps.jobs.selectors import clock
+from apps.jobs.selectors.lateness import schedules_late
 from apps.panel.navigation import sidebar
 from apps.runs import selectors
 
@@ -28,5 +31,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "time_zone": timezone.get_current_timezone_name(),
         "sidebar": SimpleLazyObject(lambda: sidebar(request)),
         "maintenance": SimpleLazyObject(selectors.maintenance),
+        "scheduling": SimpleLazyObject(clock),
+        "scheduler_late": SimpleLazyObject(lambda: schedules_late(timezone.now()) or timedelta()),
         "node_health": SimpleLazyObject(lambda: selectors.node_health(now=timezone.now())),
     }

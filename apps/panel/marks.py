@@ -29,6 +29,10 @@ STATE_MARKS = {
     "canceled": Mark("icon:square", "yellow"),
     "lost": Mark("icon:help-circle", "purple"),
     "skipped": Mark("icon:player-skip-forward", "grey"),
+    # What else may become of a due time.
+    "fired": Mark("icon:player-play", "blue"),
+    "missed": Mark("icon:calendar-x", "orange"),
+    "planned": Mark("icon:calendar-time", "grey"),
 }
 
 

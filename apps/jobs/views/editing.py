@@ -14,14 +14,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.models import User
-from apps.accounts.rights import can
+from apps.accounts.rights import actions_on, can
 from apps.core.actors import person
 from apps.core.errors import PanelError
 from apps.core.schema_forms import SchemaForm
 from apps.jobs import selectors, services
-from apps.jobs.forms import JobForm, changed_values, default_values, prefilled
+from apps.jobs.forms import JobForm, ScheduleForm, changed_values, default_values, prefilled
+from apps.jobs.forms.zone_fields import zone_names
 from apps.jobs.models import Job
 from apps.jobs.views.form_page import JobPageForm
+from apps.jobs.views.schedule_lines import lines_of_job
+from apps.jobs.views.when import when_form
 from apps.runs.states import Trigger
 from apps.spiders.models import Spider
 
@@ -54,6 +57,7 @@ def create(request: HttpRequest) -> HttpResponse:
         page = JobPageForm(
             SchemaForm(schema_of(spider), data=request.POST),
             JobForm(request.POST, spider=spider, by=cast(User, request.user)),
+            _when(request, spider),
         )
         if page.is_valid():
             answer = _saved(request, page, spider=spider)
@@ -78,9 +82,13 @@ def _fresh(request: HttpRequest, spiders: list[Spider], spider: Spider) -> JobPa
                 initial=_kept_fields(request.POST, before, spider),
                 by=cast(User, request.user),
             ),
+            _when(request, spider, keep=request.POST),
         )
-    initial = prefilled(request.GET, schema)
-    return JobPageForm(SchemaForm(schema, initial=initial), JobForm(spider=spider, by=cast(User, request.user)))
+    return JobPageForm(
+        SchemaForm(schema, initial=prefilled(request.GET, schema)),
+        JobForm(spider=spider, by=cast(User, request.user)),
+        _when(request, spider, keep=QueryDict()),
+    )
 
 
 def _kept_parameters(data: QueryDict, before: Spider, spider: Spider) -> dict[str, Any]:
@@ -102,11 +110,17 @@ def _kept_fields(data: QueryDict, before: Spider, spider: Spider) -> dict[str, A
     return {**default_values(spider), **changed, **env}
 
 
+def _when(request: HttpRequest, spider: Spider, keep: QueryDict | None = None) -> ScheduleForm | None:
+    """Who may make jobs of a spider may not always say when they run."""
+    return when_form(request, keep=keep) if can(request.user, "schedule", spider) else None
+
+
 def _form_context(request: HttpRequest, spider: Spider | None, page: JobPageForm | None) -> dict[str, Any]:
     return {
         "spider": spider,
         "page": page,
         "can_run": spider is not None and can(request.user, "run", spider),
+        "zones": zone_names(),
     }
 
 
@@ -131,10 +145,13 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     job = get_object_or_404(selectors.visible_jobs(request.user, "edit"), pk=pk)
     version = selectors.version_of(job)
     schema = version.parameter_schema if version else {}
+    may = actions_on(request.user, job, ("run", "schedule"))
+    when = when_form(request, job=job) if "schedule" in may else None
     if request.method == "POST":
         page = JobPageForm(
             SchemaForm(schema, data=request.POST, secrets_set=job.secrets),
             JobForm(request.POST, spider=job.spider, job=job, by=cast(User, request.user)),
+            when,
         )
         if page.is_valid():
             answer = _saved(request, page, job=job)
@@ -144,8 +161,11 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         page = JobPageForm(
             SchemaForm(schema, initial=job.parameters, secrets_set=job.secrets),
             JobForm(spider=job.spider, job=job, by=cast(User, request.user)),
+            when,
         )
-    context = {**_form_context(request, job.spider, page), "job": job, "can_run": can(request.user, "run", job)}
+    context = {**_form_context(request, job.spider, page), "job": job, "can_run": "run" in may}
+    if when is None:
+        context["lines"] = lines_of_job(request.user, job, timezone.now())
     return render(request, "jobs/form.html", context, status=422 if page.wrong else 200)
 
 

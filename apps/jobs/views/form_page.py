@@ -1,9 +1,10 @@
-"""The two forms of a job page as one: what every job has, and the spider's parameters."""
+"""The forms of a job page as one: what every job has, the spider's parameters, and when it runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.forms import BoundField
 
@@ -13,21 +14,24 @@ from apps.core.schema_forms import SchemaForm
 from apps.jobs import services
 from apps.jobs.forms.job_form import BASICS, JobForm
 from apps.jobs.forms.policy_form import RETRY
+from apps.jobs.forms.schedule_form import ScheduleForm
 from apps.jobs.models import Job
+from apps.jobs.services.composing import WHEN
 from apps.spiders.models import Spider
 
 
 @dataclass(slots=True)
 class JobPageForm:
-    """`job` is missing where only parameters are asked for."""
+    """`job` is missing where only parameters are asked for, `when` where nothing may or can be said of times."""
 
     parameters: SchemaForm
     job: JobForm | None = None
+    when: ScheduleForm | None = None
     refused: list[str] = field(default_factory=list)
 
     def is_valid(self) -> bool:
-        """Both are always checked: a person wants to see all faults at once."""
-        answers = [self.parameters.is_valid(), self.job is None or self.job.is_valid()]
+        """All are always checked: a person wants to see all faults at once."""
+        answers = [form.is_valid() for form in (self.parameters, self.job, self.when) if form is not None]
         return all(answers)
 
     @property
@@ -38,15 +42,21 @@ class JobPageForm:
         """Change `job`, or make one of `spider`."""
         assert self.job is not None  # noqa: S101 (a page that saves has both forms)
         changes = {**self.job.changes, "parameters": self.parameters.parameters, "secrets": self.secrets}
-        if job is not None:
-            return services.update_job(job=job, by=by, now=now, **changes)
-        assert spider is not None  # noqa: S101 (a new job has a spider)
-        return services.create_job(by=by, now=now, spider=spider, **changes)
+        planned: dict[str, Any] = {}
+        if self.when is not None and (self.when.by_hand or self.when.has_news):
+            when = None if self.when.by_hand else self.when.changes
+            planned = {"schedule": self.when.schedule, "when": when, "seen": self.when.seen_at}
+        return services.save_job_with_schedule(by=by, now=now, job=job, spider=spider, changes=changes, **planned)
 
     def take(self, error: PanelError) -> None:
         """Put each sentence of a refusal at its field."""
         self.refused.append(error.message)
+        said_of_times = {n.removeprefix(WHEN): said for n, said in error.fields.items() if n.startswith(WHEN)}
+        if self.when is not None and said_of_times:
+            self.when.take(PanelError(error.message, fields=said_of_times))
         for name, sentences in error.fields.items():
+            if name.startswith(WHEN):
+                continue
             # The services call it retry.attempts, a box of the form retry_attempts.
             box = name.replace("retry.", RETRY, 1)
             for sentence in sentences:
@@ -76,4 +86,5 @@ class JobPageForm:
         """Whether the page says so: a button that only rearranged the form is no attempt to save."""
         if self.parameters.was_rearranged:
             return False
-        return bool(self.refused or self.parameters.errors or (self.job is not None and self.job.errors))
+        forms = (self.parameters, self.job, self.when)
+        return bool(self.refused or any(form.errors for form in forms if form is not None))

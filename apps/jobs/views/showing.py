@@ -14,7 +14,9 @@ from django.views.decorators.http import require_safe
 from apps.accounts.rights import actions_on, can
 from apps.core.durations import format_duration
 from apps.jobs import selectors
+from apps.jobs.selectors import overview
 from apps.jobs.tables import policy_rows
+from apps.jobs.views.schedule_lines import lines_of_job
 from apps.runs.models import Run
 from apps.runs.views.listing import rows_of
 from apps.spiders.tables import value_rows
@@ -32,8 +34,10 @@ def job_list(request: HttpRequest) -> HttpResponse:
     after = request.GET.get("after", "").replace("\0", "")[:300]
     found = selectors.jobs_at_a_glance(request.user, search=search, spider=spider, after=after, size=PAGE_SIZE + 1)
     jobs = found[:PAGE_SIZE]
+    times = overview.times_of([each.job for each in jobs], timezone.now())
     context = {
         "jobs": jobs,
+        "rows": [(each, times.get(each.job.pk)) for each in jobs],
         "next": f"{jobs[-1].job.name}~{jobs[-1].job.pk}" if len(found) > PAGE_SIZE else "",
         "paged": bool(after),
         "search": search,
@@ -76,7 +80,8 @@ def job_detail(request: HttpRequest, pk: int) -> HttpResponse:
     bars = bars_of(runs)
     context = {
         "job": job,
-        "may": actions_on(request.user, job, ("run", "edit")),
+        "may": actions_on(request.user, job, ("run", "edit", "schedule")),
+        "lines": lines_of_job(request.user, job, timezone.now()),
         "bars": bars,
         "longest": max((bar.took for bar in bars), default=0.0),
         "bars_width": max(len(runs), MOST_BARS) * BAR_STEP,

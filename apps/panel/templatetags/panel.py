@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -52,6 +52,12 @@ def status(state: str, label: str = "") -> SafeString:
         icon(mark.icon, "claw-spin" if mark.spins else ""),
         label or state,
     )
+
+
+@register.simple_tag
+def mark(state: str) -> SafeString:
+    """Only the icon of a state, where the word is not far."""
+    return icon(mark_of(state).icon)
 
 
 @register.filter
@@ -139,6 +145,15 @@ def instant(moment: datetime | None, empty: str = "—") -> SafeString | str:
         local.tzname(),
         date_format(local, "Y-m-d H:i:s"),
     )
+
+
+@register.simple_tag
+def clock(moment: datetime, where: str = "") -> SafeString:
+    """A time with its day of the week: as clocks of its own zone show it, or (`"here"`) those of the reader."""
+    shown = timezone.localtime(moment) if where == "here" else moment
+    form = "D Y-m-d H:i:s" if shown.second else "D Y-m-d H:i"
+    exact = f"{date_format(moment.astimezone(UTC), 'Y-m-d H:i:s')} UTC"
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, date_format(shown, form))
 
 
 @register.filter
