@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from apps.core.actors import Actor
 from apps.core.background import enqueue
 from apps.core.errors import Conflict, Invalid
+from apps.core.many_rows import insert_many
 from apps.runs import queue
 from apps.runs.models import Batch, Run, RunEvent
 from apps.runs.moves import StaleRun, announce, announce_new, move
@@ -105,10 +106,10 @@ def request_runs(
     for position, detail in skipped.items():
         run = runs[position]
         events.append(_skip_at_once(run, by, now, detail))
-    Run.objects.bulk_create(runs)
+    insert_many(runs)
     for event in events:
         event.run_id = event.run.pk
-    RunEvent.objects.bulk_create(events)
+    insert_many(events)
     if waiting or not runs:
         return runs
     states = {run.pk: run.state for run in runs}

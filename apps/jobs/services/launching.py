@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -47,8 +47,13 @@ class Launch:
     priority: int | None = None
 
 
-def order_of_launch(*, job: Job, wanted: Launch, by: Actor, now: datetime) -> tuple[RunOrder, bool]:
-    """The order, and whether all its templates are filled in. The caller holds the lock on the job's row."""
+def order_of_launch(
+    *, job: Job, wanted: Launch, by: Actor, now: datetime, pools: Sequence[int] | None = None
+) -> tuple[RunOrder, bool]:
+    """The order, and whether all its templates are filled in. The caller holds the lock on the job's row.
+
+    `pools` are those of the job, where they are known already.
+    """
     version = needed_version(job)
     schema = version.parameter_schema
     plain, typed = split_secrets(schema, wanted.parameters)
@@ -72,12 +77,19 @@ def order_of_launch(*, job: Job, wanted: Launch, by: Actor, now: datetime) -> tu
     if filled.ready:
         check_parameters(schema, filled.parameters, typed=typed, stored=stored)
     kept = kept_for_run(job, typed, by=by, now=now, idempotency_key=wanted.idempotency_key)
-    order = _order(job, version, wanted, filled, {**stored, **kept}, instant)
+    known_pools = job.pools.values_list("pk", flat=True) if pools is None else pools
+    order = _order(job, version, wanted, filled, {**stored, **kept}, instant, sorted(known_pools))
     return order, filled.ready
 
 
 def _order(
-    job: Job, version: Version, wanted: Launch, filled: Filled, secrets: Mapping[str, int], instant: datetime
+    job: Job,
+    version: Version,
+    wanted: Launch,
+    filled: Filled,
+    secrets: Mapping[str, int],
+    instant: datetime,
+    pools: Sequence[int],
 ) -> RunOrder:
     """All that the run needs of the job, copied."""
     trigger = Trigger(wanted.trigger)
@@ -117,7 +129,7 @@ def _order(
         exit_codes=version.exit_codes,
         retry=RetryPolicy.read(job.retry),
         on_node_lost=job.on_node_lost,
-        pools=tuple(sorted(pool.pk for pool in job.pools.all())),
+        pools=tuple(pools),
         selector=job.selector,
         job_limit=None if wanted.apart else job_limit(job),
         # The run of a repair job is not repaired itself: a fault in both would go round for ever.

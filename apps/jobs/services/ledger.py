@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from apps.core.many_rows import insert_many
 from apps.jobs.models import Firing, Outcome, Schedule
 from apps.jobs.selectors.due import rule_for
 from apps.jobs.signals import times_missed
@@ -100,7 +101,7 @@ def already_written(pairs: Iterable[tuple[Schedule, datetime]]) -> set[tuple[int
 
 
 def write(firings: Sequence[Firing]) -> None:
-    Firing.objects.bulk_create(firings)
+    insert_many(firings)
 
 
 def account_overdue(*, schedule: Schedule, now: datetime) -> int:

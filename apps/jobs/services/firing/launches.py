@@ -18,7 +18,7 @@ from apps.jobs.models import Firing, Job, Outcome, Overlap, Schedule
 from apps.jobs.services.batches import jobs_with_followers
 from apps.jobs.services.launching import Launch, order_of_launch
 from apps.jobs.services.ledger import firing_of
-from apps.jobs.services.locking import free_jobs
+from apps.jobs.services.locking import free_jobs, pools_of
 from apps.jobs.services.overlap import earlier_runs, refusal
 from apps.jobs.services.running import launch
 from apps.runs.models import Run
@@ -76,6 +76,7 @@ def launch_together(*, wanted: Sequence[Wanted], now: datetime) -> Launched:
     jobs = free_jobs(ids={each.schedule.job_id for each in wanted})
     followed = jobs_with_followers(job_ids=jobs.keys()) if jobs else set()
     earlier = _earlier(jobs)
+    pools = pools_of(ids=jobs.keys())
     turns: defaultdict[int, list[_Ready]] = defaultdict(list)
     taken: Counter[int] = Counter()
     for each in wanted:
@@ -86,7 +87,7 @@ def launch_together(*, wanted: Sequence[Wanted], now: datetime) -> Launched:
         replaces = job.overlap == Overlap.REPLACE and (earlier[job.pk].active or taken[job.pk])
         if job.pk in followed or replaces:
             done.alone.append(each)
-        elif ready := _prepared(each, job, now, done):
+        elif ready := _prepared(each, job, pools[job.pk], now, done):
             # Of two times of one job the second sees the run of the first.
             turns[taken[job.pk]].append(ready)
             taken[job.pk] += 1
@@ -113,9 +114,9 @@ def _earlier(jobs: Collection[int]) -> defaultdict[int, _Earlier]:
     return defaultdict(_Earlier, {pk: _Earlier(active, first) for pk, active, first in rows})
 
 
-def _prepared(wanted: Wanted, job: Job, now: datetime, done: Launched) -> _Ready | None:
+def _prepared(wanted: Wanted, job: Job, pools: Sequence[int], now: datetime, done: Launched) -> _Ready | None:
     try:
-        order, ready = order_of_launch(job=job, wanted=wanted.of(job), by=SYSTEM, now=now)
+        order, ready = order_of_launch(job=job, wanted=wanted.of(job), by=SYSTEM, now=now, pools=pools)
     except PanelError as error:
         done.firings.append(_refused(wanted, error, now))
     except DatabaseError:
