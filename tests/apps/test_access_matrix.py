@@ -16,7 +16,9 @@ from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, reso
 from apps.accounts.models import User
 from apps.accounts.rights import grant
 from apps.accounts.services import create_token
-from apps.jobs.models import Hook, Job
+from apps.core.actors import SYSTEM
+from apps.jobs.models import Clock, Hook, Job, Schedule
+from apps.jobs.services.schedules import create_schedule
 from apps.runs.models import Node, Placement, Pool, Run
 from apps.runs.states import State
 from tests.apps.runs.logged import row, store_items, store_rows
@@ -87,6 +89,23 @@ GET    /jobs/{job}/edit/                   200   404    404      302    302
 POST   /jobs/{job}/delete/                 302   404    404      302    302
 GET    /jobs/{job}/run/                    200   404    404      302    302
 POST   /jobs/{job}/run/                    302   404    404      302    302
+GET    /jobs/{job}/ledger/                 200   200    404      302    302
+GET    /jobs/{job}/schedules/new/          200   404    404      302    302
+POST   /jobs/{job}/schedules/new/          422   404    404      302    302
+
+GET    /schedules/                         200   200    200      302    302
+GET    /schedules/calendar/                200   200    200      302    302
+GET    /schedules/preview/?job={job}       200   200    404      302    302
+GET    /schedules/off/                     404   404    404      302    302
+POST   /schedules/off/                     404   404    404      302    302
+POST   /schedules/on/                      404   404    404      302    302
+GET    /schedules/{schedule}/edit/         200   404    404      302    302
+POST   /schedules/{schedule}/edit/         422   404    404      302    302
+POST   /schedules/{schedule}/switch/       302   404    404      302    302
+POST   /schedules/{schedule}/pause/        302   404    404      302    302
+POST   /schedules/{schedule}/resume/       302   404    404      302    302
+GET    /schedules/{schedule}/delete/       200   404    404      302    302
+POST   /schedules/{schedule}/delete/       302   404    404      302    302
 
 GET    /jobs/{job}/hooks/                  200   404    404      302    302
 GET    /jobs/{job}/hooks/new/              200   404    404      302    302
@@ -117,11 +136,25 @@ PUT    /api/v1/jobs/{job}/                 400   403    404      401    403
 PATCH  /api/v1/jobs/{job}/                 200   403    404      401    403
 DELETE /api/v1/jobs/{job}/                 204   403    404      401    403
 POST   /api/v1/jobs/{job}/run/             201   403    404      401    403
+POST   /api/v1/jobs/preview-parameters/    400   400    400      401    403
 POST   /api/v1/schedules/preview/          400   400    400      401    403
 GET    /api/v1/jobs/{job}/hooks/           200   403    404      401    200
 POST   /api/v1/jobs/{job}/hooks/           400   403    404      401    403
 DELETE /api/v1/jobs/{job}/hooks/{hook}/    204   403    404      401    403
 POST   /api/v1/jobs/{job}/hooks/{hook}/renew/ 200 403   404      401    403
+GET    /api/v1/jobs/{job}/ledger/          200   200    404      401    200
+GET    /api/v1/jobs/{job}/ledger/why/      400   400    404      401    400
+GET    /api/v1/schedules/                  200   200    200      401    200
+POST   /api/v1/schedules/                  400   400    400      401    403
+POST   /api/v1/schedules/preview/          400   400    400      401    403
+GET    /api/v1/schedules/{schedule}/       200   200    404      401    200
+PATCH  /api/v1/schedules/{schedule}/       200   403    404      401    403
+DELETE /api/v1/schedules/{schedule}/       204   403    404      401    403
+POST   /api/v1/schedules/{schedule}/pause/ 400   403    404      401    403
+POST   /api/v1/schedules/{schedule}/resume/ 200  403    404      401    403
+GET    /api/v1/scheduling/                 200   200    200      401    200
+POST   /api/v1/scheduling/off/             403   403    403      401    403
+POST   /api/v1/scheduling/on/              403   403    403      401    403
 GET    /api/v1/runs/                       200   200    200      401    200
 GET    /api/v1/runs/{run}/                 200   200    404      401    200
 POST   /api/v1/runs/{active}/stop/         200   403    404      401    403
@@ -172,11 +205,14 @@ class World:
     active: Run
     pool: Pool
     hook: Hook
+    schedule: Schedule
     clients: dict[str, Client]
 
     def path(self, address: str) -> str:
         names = {"run": self.run.pk, "active": self.active.pk, "job": self.job.pk, "spider": self.job.spider.name}
-        return address.format(node=self.active.node_id, pool=self.pool.pk, hook=self.hook.pk, **names)
+        return address.format(
+            node=self.active.node_id, pool=self.pool.pk, hook=self.hook.pk, schedule=self.schedule.pk, **names
+        )
 
 
 def signed_in(user: User) -> Client:
@@ -205,7 +241,8 @@ def world(db: None, now: Any) -> World:
     }
     pool = PoolFactory()
     job.pools.add(pool)
-    return World(job, run, active, pool, HookFactory(job=job), clients)
+    schedule = create_schedule(job=job, by=SYSTEM, now=now, type="cron", cron="@daily")
+    return World(job, run, active, pool, HookFactory(job=job), schedule, clients)
 
 
 def ask(client: Client, method: str, path: str) -> Any:
@@ -215,7 +252,10 @@ def ask(client: Client, method: str, path: str) -> Any:
 
 def state_of(world: World) -> list[Any]:
     """Whatever a refused request must leave as it was."""
-    return [list(model.objects.order_by("pk").values()) for model in (Run, Job, Hook, Node, Pool, Placement)]
+    return [
+        list(model.objects.order_by("pk").values())
+        for model in (Run, Job, Hook, Schedule, Clock, Node, Pool, Placement)
+    ]
 
 
 @contextlib.contextmanager
