@@ -50,7 +50,10 @@ class Schedule(models.Model):
     }
 
     job = models.ForeignKey("jobs.Job", models.CASCADE, related_name="schedules", verbose_name=_("job"))
-    task = models.OneToOneField(PeriodicTask, models.CASCADE, related_name="schedule", verbose_name=_("periodic task"))
+    # Not "schedule": beat itself asks a periodic task for its `schedule`.
+    task = models.OneToOneField(
+        PeriodicTask, models.CASCADE, related_name="job_schedule", verbose_name=_("periodic task")
+    )
     name = models.CharField(_("name"), max_length=100, blank=True)
     type = models.CharField(_("type"), max_length=10, choices=ScheduleType)
     # Five fields, all resolved: no "@daily", no "~". Empty for the other types.
