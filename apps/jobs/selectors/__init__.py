@@ -1,6 +1,6 @@
 """Reads of jobs: each takes the user, or a job that was taken through `visible_jobs`."""
 
-from apps.jobs.selectors.answers import Answer, answers_for, label_of, why_not_fired
+from apps.jobs.selectors.answers import Answer, answers_for, in_one_text, label_of, why_not_fired
 from apps.jobs.selectors.due import fire_at, is_paused, rule_for, slot_after
 from apps.jobs.selectors.jobs import (
     JobGlance,
@@ -20,6 +20,7 @@ __all__ = [
     "answers_for",
     "clock",
     "fire_at",
+    "in_one_text",
     "is_paused",
     "jobs_at_a_glance",
     "label_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -36,8 +36,12 @@ class Answer:
 
 
 def why_not_fired(job: Job, instant: datetime, *, now: datetime) -> str:
-    """In one text, the schedules named where there are several."""
-    answers = answers_for(job, instant, now=now)
+    """What `answers_for` says, in one text."""
+    return in_one_text(answers_for(job, instant, now=now))
+
+
+def in_one_text(answers: Sequence[Answer]) -> str:
+    """A line for each; the schedules are named where there are several."""
     if len(answers) == 1:
         return answers[0].sentence
     told = [(label_of(answer.schedule), answer.sentence) for answer in answers]
