@@ -145,7 +145,7 @@ POST   /api/v1/jobs/{job}/hooks/{hook}/renew/ 200 403   404      401    403
 GET    /api/v1/jobs/{job}/ledger/          200   200    404      401    200
 GET    /api/v1/jobs/{job}/ledger/why/      400   400    404      401    400
 GET    /api/v1/schedules/                  200   200    200      401    200
-POST   /api/v1/schedules/preview/          400   400    400      401    403
+POST   /api/v1/schedules/                  400   400    400      401    403
 GET    /api/v1/schedules/{schedule}/       200   200    404      401    200
 PATCH  /api/v1/schedules/{schedule}/       200   403    404      401    403
 DELETE /api/v1/schedules/{schedule}/       204   403    404      401    403
