@@ -100,10 +100,23 @@ def actions_on(user: User | AnonymousUser, obj: Model, actions: Iterable[str] = 
     names = {_codename(anchor, action): action for anchor, _path in anchors for action in wanted}
     held = _held_globally(user, names)
     for anchor, path in anchors:
-        pk = getattr(obj, f"{path}_id") if path else obj.pk
+        pk = _key_along(obj, path)
         for rows in _grants(anchor):
             held = held.union(_by(user, rows).filter(content_object_id=pk).values_list(*_CODENAME), all=True)
     return frozenset(names[name] for name in held if name in names)
+
+
+def _key_along(obj: Model, path: str) -> Any:
+    """The key of the anchor that `path` leads to from one object; None when the way ends before."""
+    if not path:
+        return obj.pk
+    *before, last = path.split("__")
+    at: Any = obj
+    for part in before:
+        at = getattr(at, part)
+        if at is None:
+            return None
+    return getattr(at, f"{last}_id")
 
 
 _CODENAME = ("permission__content_type__app_label", "permission__codename")
