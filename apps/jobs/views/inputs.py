@@ -153,6 +153,7 @@ def _context(job: Job, form: InputsForm) -> dict[str, Any]:
         "columns": _columns(job),
         "earlier": group_reads.glances(job.pk, Batch.Kind.INPUTS, most=RECENT),
         "most": groups.MOST_RUNS,
+        "example": "{{ yesterday }}",
     }
 
 
