@@ -140,6 +140,22 @@ def target_of(url: str) -> Target:
     return Target(parts.scheme, host, port or _PORTS[parts.scheme], f"{path}?{parts.query}" if parts.query else path)
 
 
+def listed_host(text: str) -> str:
+    """An entry of the list, as it is compared, or CallRefused."""
+    entry = text.strip().lower().rstrip(".")
+    try:
+        return str(ipaddress.ip_network(entry.strip("[]"), strict=False)).removesuffix("/32").removesuffix("/128")
+    except ValueError:
+        pass
+    name, _colon, port = entry.removeprefix("*.").partition(":")
+    fine = name.isascii() and "." in name and _HOST.match(name) and not _NUMERIC.match(name) and len(name) <= 253
+    if not fine or (_colon and not (port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536)):
+        raise CallRefused(
+            _("Write a host such as api.example.com or *.example.com, with :port where it is another, or a network.")
+        )
+    return entry
+
+
 def _literal(host: str) -> Address | None:
     try:
         return None if "%" in host else ipaddress.ip_address(host)

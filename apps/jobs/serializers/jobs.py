@@ -118,6 +118,17 @@ class JobSerializer(Strict):
     limits = LimitsSerializer(source="*", required=False)
     priority = serializers.IntegerField(required=False, help_text="1 is the most urgent.", **bounds("priority"))
     env = serializers.DictField(child=serializers.CharField(allow_blank=True, trim_whitespace=False), required=False)
+    arguments = serializers.ListField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="Laid behind the spider's command, one argument each, never read by a shell. May hold templates.",
+    )
+    calls = serializers.DictField(
+        child=serializers.JSONField(),
+        required=False,
+        help_text='Asked before a run: {name: {"method", "url", "headers", "secret_headers", "body"}}. An answer is '
+        "read as {{ call.<name>.<path> }}. `secret_headers` names secret parameters.",
+    )
     overlap = serializers.ChoiceField(
         required=False, choices=Overlap.choices, help_text="What a new run does while an earlier one is not over."
     )

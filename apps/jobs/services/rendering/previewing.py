@@ -76,9 +76,15 @@ def preview(
         done.env,
         tuple(done.command),
         faults,
-        {place: text for place, (_path, text) in texts.items() if is_open(text)},
+        {place: text for place, (_path, text) in texts.items() if is_open(text) or _waits(place, done.later)},
         {place: text for place, (_path, text) in texts.items()},
     )
+
+
+def _waits(place: str, later: Mapping[str, Any]) -> bool:
+    """For the name of the node."""
+    part, _dot, name = place.partition(".")
+    return name in later.get(part, {})
 
 
 def _texts(typed: Typed) -> list[tuple[tuple[str | int, ...], str]]:
