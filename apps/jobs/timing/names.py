@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from django.utils.dates import MONTHS
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext, pgettext_lazy
+from django.utils.translation import pgettext_lazy
 
 # Short lists are told in full.
 MOST_NUMBERS = 8
@@ -23,11 +24,20 @@ WEEKDAYS = (
 
 
 def listed(items: Sequence[str]) -> str:
-    """Such as "a, b and c"."""
-    if len(items) < 2:
-        return "".join(items)
-    comma = pgettext("between two things in a row", ", ")
-    return _("%(items)s and %(last)s") % {"items": comma.join(items[:-1]), "last": items[-1]}
+    """Such as "Monday, Tuesday and Friday"."""
+    *some, last = items
+    return _("%(items)s and %(last)s") % {"items": in_a_row(some), "last": last} if some else last
+
+
+def listed_numbers(items: Sequence[str]) -> str:
+    """Such as "1, 2 and 5": in Chinese with blanks around the last word."""
+    *some, last = items
+    return _("%(numbers)s and %(last)s") % {"numbers": in_a_row(some), "last": last} if some else last
+
+
+def in_a_row(items: Sequence[str]) -> str:
+    """With commas only."""
+    return reduce(lambda said, item: _("%(items)s, %(next)s") % {"items": said, "next": item}, items)
 
 
 def numbers(values: Sequence[int]) -> str:
@@ -42,9 +52,8 @@ def numbers(values: Sequence[int]) -> str:
         if value is not None:
             first = last = value
     if len(parts) > MOST_NUMBERS:
-        comma = pgettext("between two things in a row", ", ")
-        return comma.join((*parts[:3], "…", parts[-1]))
-    return listed(parts)
+        return in_a_row((*parts[:3], "…", parts[-1]))
+    return listed_numbers(parts)
 
 
 def weekday_names(days: Sequence[int]) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cron_descriptor import CasingTypeEnum, ExpressionDescriptor, Options
-from django.utils.translation import get_language, pgettext, to_locale
+from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 
-from apps.jobs.timing.cron_text import DAY, HOUR, MINUTE, MONTH, WEEKDAY, values_of
-from apps.jobs.timing.names import listed, month_names, numbers, weekday_names
+from apps.jobs.timing.cron_text import DAY, HOUR, MINUTE, MONTH, WEEKDAY, Field, values_of
+from apps.jobs.timing.names import in_a_row, listed_numbers, month_names, numbers, weekday_names
 from apps.jobs.timing.rules import Cron, Interval, Once, Rule
 from apps.jobs.timing.spans import span
 
@@ -47,7 +47,7 @@ def _cron(expression: str) -> str:
     minutes, hours = values_of(minute, MINUTE), values_of(hour, HOUR)
     in_a_row = len(hours) >= HOURS_IN_A_ROW and _ends(hours)[0] is not None
     if len(minutes) * len(hours) <= MOST_CLOCK_TIMES and not in_a_row:
-        times = listed([_clock(h, m) for h in hours for m in minutes])
+        times = listed_numbers([_clock(h, m) for h in hours for m in minutes])
         return _("%(days)s at %(times)s") % {"days": days, "times": times}
     times = _rhythm(minute, minutes, hour, hours) or _described(minute, hour)
     if (day, month, weekday) == ("*", "*", "*"):
@@ -147,7 +147,7 @@ def _hourly(minutes: list[int]) -> str:
 def _step(text: str, size: int) -> int:
     """Of `*/n` that fills an hour or a day evenly; otherwise 0."""
     star, _slash, step = text.partition("/")
-    return int(step) if star == "*" and step and size % int(step) == 0 else 0
+    return int(step) if star == "*" and step.isdecimal() and size % int(step) == 0 else 0
 
 
 def _ends(hours: list[int]) -> tuple[int | None, int | None]:
@@ -168,5 +168,11 @@ def _described(minute: str, hour: str) -> str:
     options.locale_code = "zh_CN" if language.startswith("zh") else to_locale(language)
     options.use_24hour_time_format = True
     options.casing_type = CasingTypeEnum.LowerCase
-    text: str = ExpressionDescriptor(f"{minute} {hour} * * *", options).get_description()
-    return text.replace(", ", pgettext("between two things in a row", ", "))
+    expression = f"{_simple(minute, MINUTE)} {_simple(hour, HOUR)} * * *"
+    text: str = ExpressionDescriptor(expression, options).get_description()
+    return in_a_row(text.split(", "))
+
+
+def _simple(text: str, field: Field) -> str:
+    """A list with steps in it is more than cron-descriptor understands: its values, then."""
+    return ",".join(map(str, values_of(text, field))) if "," in text and "/" in text else text
