@@ -8,7 +8,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_safe
 from django.views.defaults import page_not_found
 
-from apps.jobs.urls import hook_patterns, schedule_patterns
+from apps.jobs.urls import batch_patterns, hook_patterns, schedule_patterns
 from apps.runs.urls import node_patterns, pool_patterns
 
 admin.autodiscover()
@@ -33,6 +33,7 @@ urlpatterns = [
     path("pools/", include((pool_patterns, "pools"))),
     path("spiders/", include("apps.spiders.urls")),
     path("jobs/", include("apps.jobs.urls")),
+    path("batches/", include((batch_patterns, "batches"))),
     path("schedules/", include((schedule_patterns, "schedules"))),
     path("hooks/", include((hook_patterns, "hooks"))),
 ]

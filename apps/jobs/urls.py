@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.jobs.views import calendar, editing, hooks, ledger, running, schedules, showing
+from apps.jobs.views import batches, calendar, editing, hooks, ledger, running, schedules, showing
 from apps.jobs.views.hook_door import HookDoor
 
 app_name = "jobs"
@@ -22,6 +22,14 @@ urlpatterns = [
     path("<int:pk>/hooks/<int:hook>/revoke/", hooks.revoke, name="revoke_hook"),
     path("<int:pk>/ledger/", ledger.ledger, name="ledger"),
     path("<int:pk>/schedules/new/", schedules.create, name="new_schedule"),
+]
+
+batch_patterns = [
+    path("", batches.batch_list, name="list"),
+    path("<int:pk>/", batches.detail, name="detail"),
+    path("<int:pk>/live/", batches.live, name="live"),
+    path("<int:pk>/stop/", batches.stop, name="stop"),
+    path("<int:pk>/again/", batches.again, name="again"),
 ]
 
 schedule_patterns = [

@@ -19,7 +19,7 @@ from apps.accounts.services import create_token
 from apps.core.actors import SYSTEM
 from apps.jobs.models import Clock, Hook, Job, Schedule
 from apps.jobs.services.schedules import create_schedule
-from apps.runs.models import Node, Placement, Pool, Run
+from apps.runs.models import Batch, Node, Placement, Pool, Run
 from apps.runs.states import State
 from tests.apps.runs.logged import row, store_items, store_rows
 from tests.factories import HookFactory, JobFactory, NodeFactory, PoolFactory, RunFactory, SpiderFactory, UserFactory
@@ -92,6 +92,12 @@ POST   /jobs/{job}/run/                    302   404    404      302    302
 GET    /jobs/{job}/ledger/                 200   200    404      302    302
 GET    /jobs/{job}/schedules/new/          200   404    404      302    302
 POST   /jobs/{job}/schedules/new/          422   404    404      302    302
+
+GET    /batches/                           200   200    200      302    302
+GET    /batches/{batch}/                   200   200    404      302    302
+GET    /batches/{batch}/live/              200   200    404      302    302
+POST   /batches/{batch}/stop/              302   404    404      302    302
+POST   /batches/{batch}/again/             302   404    404      302    302
 
 GET    /schedules/                         200   200    200      302    302
 GET    /schedules/calendar/                200   200    200      302    302
@@ -205,13 +211,13 @@ class World:
     pool: Pool
     hook: Hook
     schedule: Schedule
+    batch: Batch
     clients: dict[str, Client]
 
     def path(self, address: str) -> str:
         names = {"run": self.run.pk, "active": self.active.pk, "job": self.job.pk, "spider": self.job.spider.name}
-        return address.format(
-            node=self.active.node_id, pool=self.pool.pk, hook=self.hook.pk, schedule=self.schedule.pk, **names
-        )
+        names |= {"hook": self.hook.pk, "schedule": self.schedule.pk, "batch": self.batch.pk}
+        return address.format(node=self.active.node_id, pool=self.pool.pk, **names)
 
 
 def signed_in(user: User) -> Client:
@@ -241,7 +247,8 @@ def world(db: None, now: Any) -> World:
     pool = PoolFactory()
     job.pools.add(pool)
     schedule = create_schedule(job=job, by=SYSTEM, now=now, type="cron", cron="@daily")
-    return World(job, run, active, pool, HookFactory(job=job), schedule, clients)
+    batch = Batch.objects.create(project=job.project, job=job, kind="graph", trigger="api", actor="x", created_at=now)
+    return World(job, run, active, pool, HookFactory(job=job), schedule, batch, clients)
 
 
 def ask(client: Client, method: str, path: str) -> Any:
@@ -253,7 +260,7 @@ def state_of(world: World) -> list[Any]:
     """Whatever a refused request must leave as it was."""
     return [
         list(model.objects.order_by("pk").values())
-        for model in (Run, Job, Hook, Schedule, Clock, Node, Pool, Placement)
+        for model in (Run, Batch, Job, Hook, Schedule, Clock, Node, Pool, Placement)
     ]
 
 

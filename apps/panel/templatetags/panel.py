@@ -60,6 +60,13 @@ def mark(state: str) -> SafeString:
     return icon(mark_of(state).icon)
 
 
+@register.simple_tag
+def drawn_mark(state: str) -> SafeString:
+    """The same inside a drawing, where an icon has the size it is given."""
+    name = mark_of(state).icon.removeprefix("icon:")
+    return format_html('<use class="claw-drawn-icon" href="{}#{}" width="16" height="16"></use>', static(SPRITE), name)
+
+
 @register.filter
 def tone(state: str) -> str:
     """The colour name of a state, for charts."""

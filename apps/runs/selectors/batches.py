@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from apps.accounts import rights
 from apps.accounts.models import User
 from apps.runs.models import Batch, Run, RunEvent
+from apps.runs.selectors.groups import Progress
 from apps.runs.states import TERMINAL, State
 
 # The event of a run whose turn has come: from then on it is prepared and queued, whatever else happens.
@@ -125,6 +126,15 @@ class BatchGraph:
 def visible_batches(user: User | AnonymousUser, action: str = "view") -> QuerySet[Batch]:
     """The batches on which the user may do `action`, unordered, with what a row of them names."""
     return rights.allowed(user, action, Batch).select_related("project", "job", "requested_by")
+
+
+def batch_state(batch: Batch, progress: Progress) -> State:
+    """One word for all of it, that of a run."""
+    if batch.finished_at is None:
+        return State.RUNNING if batch.canceled_at is None else State.STOPPING
+    if batch.canceled_at is not None:
+        return State.CANCELED
+    return State.FAILED if progress.failed else State.SUCCEEDED
 
 
 def runs_of(batch: Batch) -> dict[str, Run]:

@@ -79,10 +79,15 @@ def _redone(batch: Batch, graph: BatchGraph, runs: Mapping[str, Run]) -> set[str
     taken_up = Batch.objects.filter(origin=batch, finished_at=None).order_by("-pk").first()
     if taken_up is not None:
         raise NothingToRepeat(_("Batch %(id)s does that already.") % {"id": taken_up.pk})
-    failed = [key for key, node in graph.nodes.items() if _is_to_redo(graph, node, runs.get(key))]
+    failed = failed_in(graph, runs)
     if not failed:
         raise NothingToRepeat(_("Nothing in batch %(id)s has failed.") % {"id": batch.pk})
     return {*failed, *graph.behind(failed)}
+
+
+def failed_in(graph: BatchGraph, runs: Mapping[str, Run]) -> list[str]:
+    """Keys from which a finished batch can be taken up again."""
+    return [key for key, node in graph.nodes.items() if _is_to_redo(graph, node, runs.get(key))]
 
 
 def _is_to_redo(graph: BatchGraph, node: GraphNode, run: Run | None) -> bool:
