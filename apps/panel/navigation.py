@@ -28,6 +28,7 @@ ENTRIES = (
     Entry(_("Runs"), "icon:activity", "runs:list", "runs"),
     Entry(_("Spiders"), "icon:spider", "spiders:list", "spiders"),
     Entry(_("Jobs"), "icon:list-details", "jobs:list", "jobs"),
+    Entry(_("Schedules"), "icon:calendar-time", "schedules:list", "schedules"),
     Entry(_("Nodes"), "icon:server-2", "nodes:list", "nodes"),
     Entry(_("Pools"), "icon:stack-2", "pools:list", "pools"),
     Entry(_("Admin"), "icon:settings", "admin:index", "admin", staff_only=True),
@@ -58,7 +59,16 @@ ADMIN_GROUPS: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...] = (
             ("runs.placement", "tune"),
         ),
     ),
+    (_("Doors"), (("jobs.hook", "webhook"), ("jobs.callhost", "public"))),
     (_("People"), (("accounts.user", "person"), ("auth.group", "group"), ("accounts.apitoken", "key"))),
+    (
+        _("Times"),
+        (
+            ("jobs.schedule", "event_repeat"),
+            ("jobs.firing", "fact_check"),
+            ("jobs.clock", "toggle_on"),
+        ),
+    ),
     (
         _("Periodic tasks"),
         (
