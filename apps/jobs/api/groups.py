@@ -49,6 +49,8 @@ class GroupViewSet(ApiViewSet):
 
     serializer_class = GroupSerializer
     lookup_value_converter = "int"
+    # To start one is to run the job.
+    token_scope = "run"
     kind: str
 
     def _job(self, request: Request, pk: int, *rights: str) -> Job:
