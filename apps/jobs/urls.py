@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.jobs.views import batches, calendar, editing, hooks, ledger, running, schedules, showing
+from apps.jobs.views import (
+    backfill,
+    batches,
+    calendar,
+    editing,
+    group_page,
+    hooks,
+    inputs,
+    ledger,
+    running,
+    schedules,
+    showing,
+)
 from apps.jobs.views.hook_door import HookDoor
 
 app_name = "jobs"
@@ -16,6 +28,7 @@ urlpatterns = [
     path("<int:pk>/edit/", editing.edit, name="edit"),
     path("<int:pk>/delete/", editing.delete, name="delete"),
     path("<int:pk>/run/", running.run, name="run"),
+    path("<int:pk>/inputs/", inputs.inputs, name="inputs"),
     path("<int:pk>/hooks/", hooks.hook_list, name="hooks"),
     path("<int:pk>/hooks/new/", hooks.create, name="new_hook"),
     path("<int:pk>/hooks/<int:hook>/renew/", hooks.renew, name="renew_hook"),
@@ -30,6 +43,8 @@ batch_patterns = [
     path("<int:pk>/live/", batches.live, name="live"),
     path("<int:pk>/stop/", batches.stop, name="stop"),
     path("<int:pk>/again/", batches.again, name="again"),
+    path("<int:pk>/items.csv", group_page.items_csv, name="items_csv"),
+    path("<int:pk>/items.jsonl", group_page.items_jsonl, name="items_jsonl"),
 ]
 
 schedule_patterns = [
@@ -43,6 +58,7 @@ schedule_patterns = [
     path("<int:pk>/switch/", schedules.switch, name="switch"),
     path("<int:pk>/pause/", schedules.pause, name="pause"),
     path("<int:pk>/resume/", schedules.resume, name="resume"),
+    path("<int:pk>/backfill/", backfill.backfill, name="backfill"),
 ]
 
 # The address of a webhook, also as people copy it without its end: a redirect would lose the body.

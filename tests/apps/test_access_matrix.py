@@ -92,12 +92,16 @@ POST   /jobs/{job}/run/                    302   404    404      302    302
 GET    /jobs/{job}/ledger/                 200   200    404      302    302
 GET    /jobs/{job}/schedules/new/          200   404    404      302    302
 POST   /jobs/{job}/schedules/new/          422   404    404      302    302
+GET    /jobs/{job}/inputs/                 200   404    404      302    302
+POST   /jobs/{job}/inputs/                 200   404    404      302    302
 
 GET    /batches/                           200   200    200      302    302
 GET    /batches/{batch}/                   200   200    404      302    302
 GET    /batches/{batch}/live/              200   200    404      302    302
 POST   /batches/{batch}/stop/              302   404    404      302    302
 POST   /batches/{batch}/again/             302   404    404      302    302
+GET    /batches/{batch}/items.csv          200   404    404      302    302
+GET    /batches/{batch}/items.jsonl        200   404    404      302    302
 
 GET    /schedules/                         200   200    200      302    302
 GET    /schedules/calendar/                200   200    200      302    302
@@ -112,6 +116,8 @@ POST   /schedules/{schedule}/pause/        302   404    404      302    302
 POST   /schedules/{schedule}/resume/       302   404    404      302    302
 GET    /schedules/{schedule}/delete/       200   404    404      302    302
 POST   /schedules/{schedule}/delete/       302   404    404      302    302
+GET    /schedules/{schedule}/backfill/     200   404    404      302    302
+POST   /schedules/{schedule}/backfill/     302   404    404      302    302
 
 GET    /jobs/{job}/hooks/                  200   404    404      302    302
 GET    /jobs/{job}/hooks/new/              200   404    404      302    302
@@ -148,6 +154,12 @@ GET    /api/v1/jobs/{job}/hooks/           200   403    404      401    200
 POST   /api/v1/jobs/{job}/hooks/           400   403    404      401    403
 DELETE /api/v1/jobs/{job}/hooks/{hook}/    204   403    404      401    403
 POST   /api/v1/jobs/{job}/hooks/{hook}/renew/ 200 403   404      401    403
+GET    /api/v1/jobs/{job}/backfills/       200   200    404      401    200
+POST   /api/v1/jobs/{job}/backfills/       400   403    404      401    403
+GET    /api/v1/jobs/{job}/inputs/          200   200    404      401    200
+POST   /api/v1/jobs/{job}/inputs/          400   403    404      401    403
+GET    /api/v1/batches/{batch}/items.csv   200   403    404      401    200
+GET    /api/v1/batches/{batch}/items.jsonl 200   403    404      401    200
 GET    /api/v1/jobs/{job}/ledger/          200   200    404      401    200
 GET    /api/v1/jobs/{job}/ledger/why/      400   400    404      401    400
 GET    /api/v1/schedules/                  200   200    200      401    200
