@@ -30,7 +30,24 @@
     list.dispatchEvent(new Event("change", { bubbles: true }));
   };
 
+  // A switch, a choice or a date cannot hold a template: a box for a text takes its place.
+  const takeTemplate = (button) => {
+    const field = button.closest("[data-schema-field]");
+    field.replaceChildren(field.querySelector(":scope > template").content.cloneNode(true));
+    const box = field.querySelector("input");
+    box.value = "{{  }}";
+    box.focus();
+    box.setSelectionRange(3, 3);
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+
   document.addEventListener("click", (event) => {
+    const template = event.target.closest("[data-schema-template]");
+    if (template) {
+      event.preventDefault();
+      takeTemplate(template);
+      return;
+    }
     const button = event.target.closest("[data-schema-add], [data-schema-remove]");
     if (!button) return;
     event.preventDefault();

@@ -141,6 +141,7 @@ GET    /api/docs/                          200   200    200      401    200
 GET    /api/v1/spiders/                    200   200    200      401    200
 GET    /api/v1/spiders/{spider}/           200   200    404      401    200
 GET    /api/v1/spiders/{spider}/schema/    200   200    404      401    200
+POST   /jobs/preview/?job={job}            200   200    404      302    302
 GET    /api/v1/jobs/                       200   200    200      401    200
 POST   /api/v1/jobs/                       400   400    400      401    403
 GET    /api/v1/jobs/{job}/                 200   200    404      401    200

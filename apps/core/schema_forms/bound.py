@@ -158,6 +158,10 @@ class Bound:
         return f"{self._drawing.prefix}__add"
 
     @property
+    def switch_name(self) -> str:
+        return f"{self._drawing.prefix}__switch"
+
+    @property
     def remove_name(self) -> str:
         return f"{self._drawing.prefix}__remove"
 

@@ -50,6 +50,8 @@ class SchemaForm:
         self._root = build(schema)
         self._secrets_set = frozenset(secrets_set)
         self.parameters: dict[str, Any] = {}
+        # As far as it can be read, valid or not.
+        self.typed: dict[str, Any] = {}
         self.secrets: dict[str, str] = {}
         self.cleared: frozenset[str] = frozenset()
         self.errors: dict[str, list[str]] = {}
@@ -80,6 +82,7 @@ class SchemaForm:
         self._node = self._root.tidy(node)
         faults = self._read_secrets(node)
         values = self._read_json(faults) if self.mode == "json" else self._root.parse(node, (), faults)
+        self.typed = values if isinstance(values, dict) else {}
         if self._rearrange(values, faults):
             self.was_rearranged = True
             return

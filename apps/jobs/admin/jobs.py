@@ -24,6 +24,7 @@ from apps.jobs import selectors, services
 from apps.jobs.forms import JobForm
 from apps.jobs.models import Job
 from apps.jobs.views.form_page import JobPageForm
+from apps.jobs.views.samples import samples_for
 from apps.runs import reasons
 from apps.runs.states import State, Trigger
 from apps.spiders.models import Spider
@@ -95,14 +96,15 @@ class JobAdmin(AnchorAdmin):
         version = selectors.version_of(job) if job else spider.current_version
         schema = version.parameter_schema if version else {}
         secrets = tuple(job.secrets) if job else ()
+        samples = samples_for(request, spider=spider, job=job)
         if request.method == "POST":
             return JobPageForm(
-                SchemaForm(schema, data=request.POST, secrets_set=secrets),
+                SchemaForm(schema, data=request.POST, secrets_set=secrets, samples=samples),
                 JobForm(request.POST, spider=spider, job=job, by=cast(User, request.user)),
             )
         initial = job.parameters if job else None
         return JobPageForm(
-            SchemaForm(schema, initial=initial, secrets_set=secrets),
+            SchemaForm(schema, initial=initial, secrets_set=secrets, samples=samples),
             JobForm(spider=spider, job=job, by=cast(User, request.user)),
         )
 

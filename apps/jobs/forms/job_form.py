@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
 from apps.core.form_fields import DurationField, MegabytesField
+from apps.jobs.forms.command_fields import ArgumentsField, CallsField
 from apps.jobs.forms.listed_fields import PairsField
 from apps.jobs.forms.policy_form import MARK, PolicyForm, policy_values
 from apps.jobs.models import Job
@@ -21,6 +22,7 @@ from apps.spiders.models import Spider, Version
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NUMBERS = ("memory_mb", "cpus", "timeout_seconds", "grace_seconds", "priority")
 BASICS = ("name", "version", *NUMBERS, "env")
+COMMAND = ("arguments", "calls")
 
 
 def _number(name: str, kind: type[forms.Field] = forms.IntegerField, *, label: Any = "", help_text: Any) -> forms.Field:
@@ -90,7 +92,23 @@ class JobForm(PolicyForm):
         widget=forms.Textarea(attrs={"class": "form-control claw-mono", "rows": 3, "spellcheck": "false"}),
     )
 
-    field_order = (*BASICS, *PolicyForm.fails, *PolicyForm.bounds, *PolicyForm.places)
+    arguments = ArgumentsField(
+        label=gettext_lazy("Arguments"),
+        help_text=gettext_lazy(
+            "One a line, behind the spider's command; no shell reads them. May hold templates such as {{ yesterday }}."
+        ),
+        widget=forms.Textarea(attrs={"class": "form-control claw-mono", "rows": 3, "spellcheck": "false"}),
+    )
+    calls = CallsField(
+        label=gettext_lazy("Calls before a run"),
+        help_text=gettext_lazy(
+            'As JSON, such as {"shop": {"url": "https://api.example.com/days/{{ yesterday }}"}}. A template reads the'
+            " answer as {{ call.shop.count }}."
+        ),
+        widget=forms.Textarea(attrs={"class": "form-control claw-mono", "rows": 3, "spellcheck": "false"}),
+    )
+
+    field_order = (*BASICS, *COMMAND, *PolicyForm.fails, *PolicyForm.bounds, *PolicyForm.places)
 
     def __init__(
         self,
@@ -121,11 +139,14 @@ class JobForm(PolicyForm):
     @property
     def changes(self) -> dict[str, Any]:
         """Keywords for `services.create_job` and `update_job`, parameters apart."""
-        return {**{name: self.cleaned_data[name] for name in BASICS}, **self.policy_changes}
+        # A form without these boxes says nothing of them.
+        command = {name: self.cleaned_data[name] for name in COMMAND if name in self.data}
+        return {**{name: self.cleaned_data[name] for name in BASICS}, **command, **self.policy_changes}
 
 
 def job_values(job: Job) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(job, name) for name in ("name", *NUMBERS)}
+    values |= {name: getattr(job, name) for name in COMMAND}
     return {**values, "version": job.version_id, "env": job.env, **policy_values(job)}
 
 

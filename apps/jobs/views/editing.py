@@ -23,6 +23,7 @@ from apps.jobs.forms import JobForm, ScheduleForm, changed_values, default_value
 from apps.jobs.forms.zone_fields import zone_names
 from apps.jobs.models import Job
 from apps.jobs.views.form_page import JobPageForm
+from apps.jobs.views.samples import samples_for
 from apps.jobs.views.schedule_lines import lines_of_job
 from apps.jobs.views.when import when_form
 from apps.runs.states import Trigger
@@ -55,7 +56,7 @@ def create(request: HttpRequest) -> HttpResponse:
     page = None
     if spider and request.method == "POST" and "choose" not in request.POST:
         page = JobPageForm(
-            SchemaForm(schema_of(spider), data=request.POST),
+            SchemaForm(schema_of(spider), data=request.POST, samples=samples_for(request, spider=spider)),
             JobForm(request.POST, spider=spider, by=cast(User, request.user)),
             _when(request, spider),
         )
@@ -71,12 +72,12 @@ def create(request: HttpRequest) -> HttpResponse:
 
 def _fresh(request: HttpRequest, spiders: list[Spider], spider: Spider) -> JobPageForm:
     """The form as it opens: with what the address says, or what was typed before another spider was chosen."""
-    schema = schema_of(spider)
+    schema, samples = schema_of(spider), samples_for(request, spider=spider)
     before = next((each for each in spiders if each.name == request.POST.get("shown_spider")), None)
     if request.method == "POST" and before is not None:
-        initial = _kept_parameters(request.POST, before, spider)
+        initial = _kept_parameters(request, before, spider)
         return JobPageForm(
-            SchemaForm(schema, initial=initial),
+            SchemaForm(schema, initial=initial, samples=samples),
             JobForm(
                 spider=spider,
                 initial=_kept_fields(request.POST, before, spider),
@@ -85,16 +86,16 @@ def _fresh(request: HttpRequest, spiders: list[Spider], spider: Spider) -> JobPa
             _when(request, spider, keep=request.POST),
         )
     return JobPageForm(
-        SchemaForm(schema, initial=prefilled(request.GET, schema)),
+        SchemaForm(schema, initial=prefilled(request.GET, schema), samples=samples),
         JobForm(spider=spider, by=cast(User, request.user)),
         _when(request, spider, keep=QueryDict()),
     )
 
 
-def _kept_parameters(data: QueryDict, before: Spider, spider: Spider) -> dict[str, Any]:
+def _kept_parameters(request: HttpRequest, before: Spider, spider: Spider) -> dict[str, Any]:
     """Values of parameters that both spiders have, unless they are only the other one's defaults."""
     old, new = schema_of(before).get("properties") or {}, schema_of(spider).get("properties") or {}
-    typed = SchemaForm(schema_of(before), data=data)
+    typed = SchemaForm(schema_of(before), data=request.POST, samples=samples_for(request, spider=before))
     typed.is_valid()
     return {
         name: value
@@ -147,9 +148,10 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     schema = version.parameter_schema if version else {}
     may = actions_on(request.user, job, ("run", "schedule"))
     when = when_form(request, job=job) if "schedule" in may else None
+    samples = samples_for(request, spider=job.spider, job=job)
     if request.method == "POST":
         page = JobPageForm(
-            SchemaForm(schema, data=request.POST, secrets_set=job.secrets),
+            SchemaForm(schema, data=request.POST, secrets_set=job.secrets, samples=samples),
             JobForm(request.POST, spider=job.spider, job=job, by=cast(User, request.user)),
             when,
         )
@@ -159,7 +161,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
                 return answer
     else:
         page = JobPageForm(
-            SchemaForm(schema, initial=job.parameters, secrets_set=job.secrets),
+            SchemaForm(schema, initial=job.parameters, secrets_set=job.secrets, samples=samples),
             JobForm(spider=job.spider, job=job, by=cast(User, request.user)),
             when,
         )

@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.core.errors import PanelError
 from apps.core.schema_forms import SchemaForm
 from apps.jobs import services
-from apps.jobs.forms.job_form import BASICS, JobForm
+from apps.jobs.forms.job_form import BASICS, COMMAND, JobForm
 from apps.jobs.forms.policy_form import RETRY
 from apps.jobs.forms.schedule_form import ScheduleForm
 from apps.jobs.models import Job
@@ -76,6 +76,15 @@ class JobPageForm:
     def basics(self) -> list[BoundField]:
         """Boxes of the section of limits."""
         return [self.job[name] for name in BASICS if name != "name"] if self.job is not None else []
+
+    @property
+    def command(self) -> list[BoundField]:
+        """Boxes of arguments and calls."""
+        return [self.job[name] for name in COMMAND] if self.job is not None else []
+
+    @property
+    def wrong_command(self) -> bool:
+        return self.job is not None and any(name in self.job.errors for name in COMMAND)
 
     @property
     def wrong_sections(self) -> list[str]:

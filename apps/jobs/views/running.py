@@ -15,6 +15,7 @@ from apps.core.schema_forms import SchemaForm
 from apps.jobs import selectors, services
 from apps.jobs.forms import prefilled
 from apps.jobs.views.form_page import JobPageForm
+from apps.jobs.views.samples import samples_for
 from apps.runs.states import Trigger
 
 
@@ -26,11 +27,12 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     job = get_object_or_404(selectors.visible_jobs(request.user, "run"), pk=pk)
     version = selectors.version_of(job)
     schema = version.parameter_schema if version else {}
+    samples = samples_for(request, spider=job.spider, job=job)
     if request.method == "POST" and "with_changes" not in request.POST:
         started, _new = services.run_job(job=job, by=person(request.user), now=timezone.now(), trigger=Trigger.MANUAL)
         return redirect("runs:detail", started.pk)
     if request.method == "POST":
-        page = JobPageForm(SchemaForm(schema, data=request.POST, secrets_set=job.secrets))
+        page = JobPageForm(SchemaForm(schema, data=request.POST, secrets_set=job.secrets, samples=samples))
         if page.is_valid():
             try:
                 started, _new = services.run_job(
@@ -48,5 +50,5 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
                 return redirect("runs:detail", started.pk)
     else:
         initial = {**job.parameters, **prefilled(request.GET, schema)}
-        page = JobPageForm(SchemaForm(schema, initial=initial, secrets_set=job.secrets))
+        page = JobPageForm(SchemaForm(schema, initial=initial, secrets_set=job.secrets, samples=samples))
     return render(request, "jobs/run.html", {"job": job, "page": page}, status=422 if page.wrong else 200)
