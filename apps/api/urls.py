@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from apps.api.views import NoSuchAddress
 from apps.jobs.api import JobViewSet
+from apps.jobs.api.batches import BatchViewSet, DependenciesViewSet
 from apps.jobs.api.groups import BackfillViewSet, GroupDataViewSet, InputsViewSet
 from apps.jobs.api.hooks import HookViewSet
 from apps.jobs.api.ledger import LedgerViewSet
@@ -28,6 +29,7 @@ router.register("schedules", ScheduleViewSet, basename="schedule")
 router.register("scheduling", SchedulingViewSet, basename="scheduling")
 router.register("jobs/<int:job_pk>/backfills", BackfillViewSet, basename="backfill")
 router.register("jobs/<int:job_pk>/inputs", InputsViewSet, basename="inputs")
+router.register("batches", BatchViewSet, basename="batch")
 router.register("runs", RunViewSet, basename="run")
 router.register("nodes", NodeViewSet, basename="node")
 router.register("pools", PoolViewSet, basename="pool")
@@ -37,8 +39,11 @@ FILES = {"log.txt": "log_txt", "items.csv": "items_csv", "items.jsonl": "items_j
 
 urlpatterns = [
     path("v1/schedules/preview/", SchedulePreviewViewSet.as_view({"post": "create"}), name="schedule-preview"),
+    path("v1/jobs/preview-parameters/", ParameterPreviewViewSet.as_view({"post": "create"}), name="parameter-preview"),
     path(
-        "v1/jobs/preview-parameters/", ParameterPreviewViewSet.as_view({"post": "create"}), name="parameter-preview"
+        "v1/jobs/<int:job_pk>/dependencies/",
+        DependenciesViewSet.as_view({"get": "retrieve", "put": "update"}),
+        name="job-dependencies",
     ),
     path("v1/", include(router.urls)),
     *(

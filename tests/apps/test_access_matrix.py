@@ -119,6 +119,8 @@ POST   /schedules/{schedule}/delete/       302   404    404      302    302
 GET    /schedules/{schedule}/backfill/     200   404    404      302    302
 POST   /schedules/{schedule}/backfill/     302   404    404      302    302
 
+GET    /jobs/{job}/dependencies/           200   404    404      302    302
+POST   /jobs/{job}/dependencies/           302   404    404      302    302
 GET    /jobs/{job}/hooks/                  200   404    404      302    302
 GET    /jobs/{job}/hooks/new/              200   404    404      302    302
 POST   /jobs/{job}/hooks/new/              422   404    404      302    302
@@ -151,6 +153,8 @@ DELETE /api/v1/jobs/{job}/                 204   403    404      401    403
 POST   /api/v1/jobs/{job}/run/             201   403    404      401    403
 POST   /api/v1/jobs/preview-parameters/    400   400    400      401    403
 POST   /api/v1/schedules/preview/          400   400    400      401    403
+GET    /api/v1/jobs/{job}/dependencies/    200   200    404      401    200
+PUT    /api/v1/jobs/{job}/dependencies/    400   403    404      401    403
 GET    /api/v1/jobs/{job}/hooks/           200   403    404      401    200
 POST   /api/v1/jobs/{job}/hooks/           400   403    404      401    403
 DELETE /api/v1/jobs/{job}/hooks/{hook}/    204   403    404      401    403
@@ -173,6 +177,10 @@ POST   /api/v1/schedules/{schedule}/resume/ 200  403    404      401    403
 GET    /api/v1/scheduling/                 200   200    200      401    200
 POST   /api/v1/scheduling/off/             403   403    403      401    403
 POST   /api/v1/scheduling/on/              403   403    403      401    403
+GET    /api/v1/batches/                    200   200    200      401    200
+GET    /api/v1/batches/{batch}/            200   200    404      401    200
+POST   /api/v1/batches/{batch}/stop/       200   403    404      401    403
+POST   /api/v1/batches/{batch}/again/      409   403    404      401    403
 GET    /api/v1/runs/                       200   200    200      401    200
 GET    /api/v1/runs/{run}/                 200   200    404      401    200
 POST   /api/v1/runs/{active}/stop/         200   403    404      401    403

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
+
+from apps.accounts.models import User
+from apps.accounts.rights import allowed
+from apps.jobs.models import Condition, Dependency, Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +36,37 @@ def edges_behind(job_ids: Collection[int]) -> list[Follows]:
     with connection.cursor() as cursor:
         cursor.execute(_BEHIND, [list(job_ids)])
         return [Follows(*row) for row in cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A job on the other end of an edge; one that may not be seen goes by its number."""
+
+    id: int
+    name: str
+    condition: str
+    visible: bool
+
+    @property
+    def condition_words(self) -> str:
+        return str(Condition(self.condition).label)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    upstreams: list[Neighbour]
+    downstreams: list[Neighbour]
+
+
+def neighbours(job: Job, user: User | AnonymousUser) -> Neighbours:
+    """What the job follows, and what follows it; each by name."""
+    before = list(Dependency.objects.filter(job=job).values_list("upstream_id", "condition"))
+    behind = list(Dependency.objects.filter(upstream=job).values_list("job_id", "condition"))
+    ids = [pk for pk, _condition in (*before, *behind)]
+    names = dict(allowed(user, "view", Job).filter(pk__in=ids).values_list("pk", "name"))
+    found = ([_neighbour(pk, how, names) for pk, how in edges] for edges in (before, behind))
+    return Neighbours(*(sorted(each, key=lambda one: (not one.visible, one.name, one.id)) for each in found))
+
+
+def _neighbour(pk: int, condition: str, names: Mapping[int, str]) -> Neighbour:
+    return Neighbour(pk, names.get(pk, f"#{pk}"), condition, pk in names)

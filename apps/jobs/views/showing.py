@@ -15,6 +15,7 @@ from apps.accounts.rights import actions_on, can
 from apps.core.durations import format_duration
 from apps.jobs import selectors
 from apps.jobs.selectors import overview
+from apps.jobs.selectors.graph import neighbours
 from apps.jobs.tables import policy_rows
 from apps.jobs.views.schedule_lines import lines_of_job
 from apps.runs.models import Run
@@ -82,6 +83,7 @@ def job_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "job": job,
         "may": actions_on(request.user, job, ("run", "edit", "schedule")),
         "lines": lines_of_job(request.user, job, timezone.now()),
+        "around": neighbours(job, request.user),
         "bars": bars,
         "longest": max((bar.took for bar in bars), default=0.0),
         "bars_width": max(len(runs), MOST_BARS) * BAR_STEP,

@@ -91,6 +91,8 @@ class RunViewSet(ApiViewSet):
             runs = runs.filter(job_id=query["job"])
         if "spider" in query:
             runs = runs.filter(spider__name=query["spider"])
+        if "batch" in query:
+            runs = runs.filter(batch_id=query["batch"])
         if "since" in query:
             runs = runs.filter(queued_at__gte=query["since"])
         rows, following = page(request, runs, key="-id", after=query["after"], limit=query["limit"])

@@ -48,6 +48,7 @@ class RunSerializer(serializers.Serializer[Run]):
     items_discarded = serializers.IntegerField(help_text="Replaced by those of a later attempt.")
     retry_at = serializers.DateTimeField(allow_null=True, help_text="When the next attempt is due.")
     paused_at = serializers.DateTimeField(allow_null=True)
+    batch = serializers.IntegerField(source="batch_id", allow_null=True)
 
     def get_message(self, run: Run) -> str:
         return reasons.sentence(run)
@@ -228,6 +229,7 @@ class RunQuery(PageQuery):
     state = StatesField(required=False, help_text="One or more states with commas between them.")
     job = serializers.IntegerField(min_value=1, max_value=LARGEST_KEY, required=False, help_text="The id of a job.")
     spider = serializers.CharField(required=False, help_text="The name of a spider.")
+    batch = serializers.IntegerField(min_value=1, max_value=LARGEST_KEY, required=False, help_text="Of this batch.")
     since = serializers.DateTimeField(required=False, help_text="Queued at this time (ISO 8601) or later.")
 
 

@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
@@ -15,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from apps.accounts import rights
+from apps.accounts.models import User
 from apps.core.schema_forms.ordering import names_in_order
 from apps.core.schema_forms.texts import title_of
 from apps.runs import actions, selectors
@@ -46,7 +48,7 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponse:
     tab = request.GET.get("tab") or _default_tab(run, shown)
     if tab not in shown:
         raise Http404
-    context = head_context(run, may) | {
+    context = head_context(request.user, run, may) | {
         "tab": tab,
         "tabs": [(name, _tab_title(name)) for name in shown],
         "tab_template": f"runs/detail/_{tab}.html",
@@ -61,12 +63,13 @@ def head(request: HttpRequest, run_id: int) -> HttpResponse:
     """The head again, asked for while the run is active."""
     run = taken(request, run_id, "view")
     may = rights.actions_on(request.user, run, PAGE_RIGHTS)
-    return render(request, "runs/detail/_head.html", head_context(run, may))
+    return render(request, "runs/detail/_head.html", head_context(request.user, run, may))
 
 
-def head_context(run: Run, may: frozenset[str]) -> dict[str, Any]:
+def head_context(user: User | AnonymousUser, run: Run, may: frozenset[str]) -> dict[str, Any]:
     return {
         "run": run,
+        "batch": run.batch if run.batch is not None and rights.can(user, "view", run.batch) else None,
         "may": may,
         "active": run.state in ACTIVE,
         "telling": story.telling(run, timezone.now()),

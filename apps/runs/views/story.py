@@ -120,6 +120,7 @@ _NOTES: dict[str, tuple[Callable[[], str], str]] = {
     "adopted": (lambda: _("Taken over by another worker"), "icon:replace"),
     "fenced": (lambda: _("A former worker was shut out"), "icon:shield-lock"),
     "exhausted": (lambda: _("All attempts are used"), "icon:battery-off"),
+    "turn": (lambda: _("Its turn in the batch"), "icon:player-play"),
     "repair": (lambda: _("Repair job asked for"), "icon:tool"),
 }
 
