@@ -1,4 +1,4 @@
-"""The admins that other packages bring, in the clothes of ours; and none for what is not used."""
+"""What the admins of all apps share; and no admin for what other packages bring and nobody uses."""
 
 from __future__ import annotations
 
@@ -7,23 +7,9 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.contrib import admin
 from django.http import HttpRequest
-from django_celery_beat.admin import ClockedScheduleAdmin as BaseClockedScheduleAdmin
-from django_celery_beat.admin import CrontabScheduleAdmin as BaseCrontabScheduleAdmin
-from django_celery_beat.admin import PeriodicTaskAdmin as BasePeriodicTaskAdmin
-from django_celery_beat.admin import PeriodicTaskForm, PeriodicTaskInline, TaskSelectWidget
-from django_celery_beat.models import (
-    ClockedSchedule,
-    CrontabSchedule,
-    IntervalSchedule,
-    PeriodicTask,
-    SolarSchedule,
-)
-from unfold.admin import ModelAdmin, TabularInline
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-# Signing in needs no address, and schedules by the sun are not offered.
-for model in (EmailAddress, ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule):
-    admin.site.unregister(model)
+# Signing in needs no address.
+admin.site.unregister(EmailAddress)
 
 
 class SuperuserOnly:
@@ -46,39 +32,3 @@ class SuperuserOnly:
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self._is_superuser(request)
-
-
-class TaskSelect(UnfoldAdminSelectWidget, TaskSelectWidget):
-    pass
-
-
-class TaskForm(PeriodicTaskForm):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["task"].widget = UnfoldAdminTextInputWidget()
-        self.fields["regtask"].widget = TaskSelect()
-
-
-@admin.register(PeriodicTask)
-class PeriodicTaskAdmin(SuperuserOnly, BasePeriodicTaskAdmin, ModelAdmin):
-    form = TaskForm
-
-
-class TaskInline(PeriodicTaskInline, TabularInline):
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-@admin.register(IntervalSchedule)
-class IntervalScheduleAdmin(SuperuserOnly, ModelAdmin):
-    inlines = [TaskInline]
-
-
-@admin.register(CrontabSchedule)
-class CrontabScheduleAdmin(SuperuserOnly, BaseCrontabScheduleAdmin, ModelAdmin):
-    inlines = [TaskInline]
-
-
-@admin.register(ClockedSchedule)
-class ClockedScheduleAdmin(SuperuserOnly, BaseClockedScheduleAdmin, ModelAdmin):
-    inlines = [TaskInline]

@@ -16,7 +16,7 @@ from apps.core.safe_http import listed_host
 from apps.jobs.models import CallHost
 
 
-class CallHostForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic when it runs
+class CallHostForm(forms.ModelForm):
     class Meta:
         model = CallHost
         fields = ("host", "note")
@@ -29,7 +29,7 @@ class CallHostForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic wh
 
 
 @admin.register(CallHost)
-class CallHostAdmin(SuperuserOnly, ModelAdmin):  # type: ignore[misc]  # unfold and Django disagree about types
+class CallHostAdmin(SuperuserOnly, ModelAdmin):
     form = CallHostForm
     list_display = ("host", "note", "created_at")
     search_fields = ("host", "note")

@@ -115,6 +115,11 @@ class JobAdmin(AnchorAdmin):
             page.take(error)
             return None
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Who may delete a job may delete what hangs on it: its schedules, their ledger and its webhooks."""
+        shown, counts, _missing, protected = super().get_deleted_objects(objs, request)
+        return shown, counts, set(), protected
+
     def delete_model(self, request: HttpRequest, obj: Job) -> None:
         services.delete_job(job=obj, by=cast(User, request.user), now=timezone.now())
 
