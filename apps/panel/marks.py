@@ -32,6 +32,7 @@ STATE_MARKS = {
     # What else may become of a due time.
     "fired": Mark("icon:player-play", "blue"),
     "missed": Mark("icon:calendar-x", "orange"),
+    "unprepared": Mark("icon:alert-triangle", "red"),
     "planned": Mark("icon:calendar-time", "grey"),
 }
 

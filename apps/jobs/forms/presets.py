@@ -23,7 +23,7 @@ class Kind(models.TextChoices):
     WORKDAYS = "workdays", _("Monday to Friday")
     WEEKLY = "weekly", _("Every week")
     MONTHLY = "monthly", _("Every month")
-    INTERVAL = "interval", _("Every so often")
+    INTERVAL = "interval", _("Every …")
     ONCE = "once", _("Once")
     CRON = "cron", _("Cron")
 
@@ -60,7 +60,7 @@ class Preset:
         boxes: dict[str, Any] = {"kind": str(self.kind), "spread": self.spread}
         if self.kind == Kind.HOURLY:
             return {**boxes, "minute": self.minute}
-        boxes["at"] = self.at
+        boxes["time"] = self.at
         if self.kind == Kind.WEEKLY:
             boxes["weekdays"] = [str(day) for day in self.weekdays]
         if self.kind == Kind.MONTHLY:

@@ -17,8 +17,9 @@ from apps.jobs.selectors.due import is_paused, rule_for
 from apps.jobs.selectors.jobs import visible_jobs
 from apps.jobs.timing import BadRule
 
-# Of one schedule: a page must not count the seconds of a year.
-MOST_PLANNED = 300
+# Of one schedule: a page must not count the seconds of a week.
+MOST_PLANNED = 400
+UNPREPARED, PLANNED = "unprepared", "planned"
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -26,7 +27,8 @@ _INSTANT = timedelta(microseconds=1)
 class Tally:
     """So many due times of a job in a slot, an hour from 0 on or a day from 0 on, that went the same way.
 
-    `what` is the state of their runs, or the outcome where there is none; "planned" are those to come.
+    `what` is the state of their runs, or the outcome where there is none: a run can be skipped or fail too, so
+    what could not even be prepared has a name of its own. Of those to come there may be too many to count: `times` is 0.
     """
 
     job_id: int
@@ -67,7 +69,7 @@ def past_tallies(jobs: Sequence[Job], start: datetime, end: datetime, zone: tzin
         Tally(
             job_id=row["job_id"],
             slot=(row["place"] - first).days if by_day else row["place"],
-            what=(row["run__state"] or Outcome.FIRED) if row["outcome"] == Outcome.FIRED else row["outcome"],
+            what=_what(row["outcome"], row["run__state"]),
             times=row["n"],
             average=row["average"],
             longest=row["longest"],
@@ -76,19 +78,37 @@ def past_tallies(jobs: Sequence[Job], start: datetime, end: datetime, zone: tzin
     ]
 
 
+def _what(outcome: str, state: str | None) -> str:
+    if outcome == Outcome.FIRED:
+        return state or Outcome.FIRED
+    return UNPREPARED if outcome == Outcome.FAILED else outcome
+
+
 def planned_tallies(
     jobs: Sequence[Job], start: datetime, end: datetime, zone: tzinfo, *, now: datetime, by_day: bool
 ) -> list[Tally]:
-    """What is to come of schedules that are on, at most `MOST_PLANNED` times of each."""
+    """What is to come of schedules that are on, each counted up to `MOST_PLANNED`."""
+    first, last = start.astimezone(zone).date(), end - _INSTANT
     counted: dict[tuple[int, int], int] = {}
-    first = start.astimezone(zone).date()
+    uncounted: set[tuple[int, int]] = set()
+
+    def slot_of(at: datetime) -> int:
+        local = at.astimezone(zone)
+        return (local.date() - first).days if by_day else local.hour
+
     own = Schedule.objects.filter(job__in=[job.pk for job in jobs], enabled=True, next_slot_at__lt=end)
     for schedule in own:
-        for at in _to_come(schedule, max(start, now), end):
-            local = at.astimezone(zone)
-            key = (schedule.job_id, (local.date() - first).days if by_day else local.hour)
-            counted[key] = counted.get(key, 0) + (not is_paused(schedule, at))
-    return [Tally(job_id, slot, "planned", times) for (job_id, slot), times in counted.items() if times]
+        times = _to_come(schedule, max(start, now), end)
+        for at in times:
+            if not is_paused(schedule, at):
+                key = (schedule.job_id, slot_of(at))
+                counted[key] = counted.get(key, 0) + 1
+        if len(times) == MOST_PLANNED:
+            uncounted |= {(schedule.job_id, slot) for slot in range(slot_of(times[-1]), slot_of(last) + 1)}
+    return [
+        Tally(job_id, slot, PLANNED, 0 if (job_id, slot) in uncounted else counted[job_id, slot])
+        for job_id, slot in sorted(counted.keys() | uncounted)
+    ]
 
 
 def _to_come(schedule: Schedule, start: datetime, end: datetime) -> list[datetime]:

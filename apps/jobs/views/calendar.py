@@ -20,16 +20,16 @@ from django.views.decorators.http import require_safe
 from apps.core.durations import format_duration
 from apps.jobs.models import Job, Outcome
 from apps.jobs.selectors import calendar
-from apps.jobs.selectors.calendar import Tally
+from apps.jobs.selectors.calendar import PLANNED, UNPREPARED, Tally
 from apps.runs.states import State
 
 PAGE_SIZE = 40
 FULL_BAR = 100
 # What a cell shows when several things happened in it: the first of these.
 WORST = (
-    *(Outcome.FAILED, State.FAILED, State.TIMED_OUT, State.LOST, Outcome.MISSED, State.STOPPING, State.CANCELED),
+    *(UNPREPARED, State.FAILED, State.TIMED_OUT, State.LOST, Outcome.MISSED, State.STOPPING, State.CANCELED),
     *(Outcome.SKIPPED, State.RUNNING, State.STARTING, State.PAUSED, State.RETRY_WAIT, State.QUEUED, State.WAITING),
-    *(Outcome.FIRED, State.SUCCEEDED, "planned"),
+    *(Outcome.FIRED, State.SUCCEEDED, PLANNED),
 )
 _RANK = {str(what): place for place, what in enumerate(WORST)}
 
@@ -60,7 +60,7 @@ class Cell:
     @property
     def times(self) -> int:
         """Past ones and those to come are not added up: a cell of the present shows what there was."""
-        past = sum(tally.times for tally in self.tallies if tally.what != "planned")
+        past = sum(tally.times for tally in self.tallies if tally.what != PLANNED)
         return past or sum(tally.times for tally in self.tallies)
 
     @property
@@ -83,7 +83,8 @@ def names_of() -> dict[str, str]:
         **{str(value): str(label) for value, label in State.choices},
         Outcome.FIRED: _("Fired"),
         Outcome.MISSED: _("Missed"),
-        "planned": _("Planned"),
+        UNPREPARED: _("Failed to prepare"),
+        PLANNED: _("Planned"),
     }
 
 
@@ -121,7 +122,7 @@ def _title(column: Column, tallies: list[Tally], names: dict[str, str]) -> str:
     """Everything that is in a cell, for the mouse and for those who cannot see it."""
     parts = []
     for tally in tallies:
-        part = f"{names.get(tally.what, tally.what)}: {tally.times}"
+        part = f"{names.get(tally.what, tally.what)}: {tally.times or '…'}"
         if tally.average is not None and tally.longest is not None:
             spans = {
                 "average": _spelled(tally.average),
