@@ -26,6 +26,7 @@ class ScheduleGlance:
     schedule: Schedule
     last: Firing | None
     may_change: bool
+    may_run: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,18 @@ def glances(user: User | AnonymousUser, schedules: list[Schedule]) -> list[Sched
     if not schedules:
         return []
     ids = [each.pk for each in schedules]
-    changeable = set(allowed(user, "schedule", Schedule).filter(pk__in=ids).values_list("pk", flat=True))
+    changeable, runnable = (
+        set(allowed(user, action, Schedule).filter(pk__in=ids).values_list("pk", flat=True))
+        for action in ("schedule", "run")
+    )
     newest = Firing.objects.filter(schedule=OuterRef("pk")).order_by("-scheduled_for").values("pk")[:1]
     last_ids = Schedule.objects.filter(pk__in=ids).annotate(last=Subquery(newest)).values_list("pk", "last")
     firings = Firing.objects.select_related("run").in_bulk([last for _pk, last in last_ids if last])
     last = {pk: firings.get(firing) for pk, firing in last_ids}
-    return [ScheduleGlance(each, last.get(each.pk), each.pk in changeable) for each in schedules]
+    return [
+        ScheduleGlance(each, last.get(each.pk), may_change=each.pk in changeable, may_run=each.pk in runnable)
+        for each in schedules
+    ]
 
 
 def times_of(jobs: list[Job], now: datetime) -> dict[int, JobTimes]:

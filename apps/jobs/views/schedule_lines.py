@@ -46,6 +46,7 @@ class ScheduleLine:
     icon: str
     tone: str
     may_change: bool
+    may_run: bool
     last: Firing | None
     warning: str = ""
 
@@ -86,6 +87,7 @@ def lines_of(glances: list[overview.ScheduleGlance], now: datetime) -> list[Sche
                 icon=icon,
                 tone=tone,
                 may_change=glance.may_change,
+                may_run=glance.may_run,
                 last=glance.last,
             )
         )
