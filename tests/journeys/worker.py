@@ -112,7 +112,7 @@ class Bench:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(worker.pid, signal.SIGKILL)
                 worker.wait()
-        _wait_for_sessions_to_end()
+        wait_for_sessions_to_end()
         if self.executor == "docker":
             label = f"label=clawpanel.install={settings.CLAWPANEL_INSTALL}"
             left = subprocess.run(
@@ -122,7 +122,7 @@ class Bench:
                 subprocess.run(["docker", "rm", "-f", *left.stdout.split()], capture_output=True, check=False)
 
 
-def _wait_for_sessions_to_end(seconds: float = 10) -> None:
+def wait_for_sessions_to_end(seconds: float = 10) -> None:
     """PostgreSQL learns of a killed client a moment later; until then the test database cannot be dropped."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

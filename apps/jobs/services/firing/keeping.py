@@ -12,6 +12,8 @@ from apps.jobs.services.firing.transactions import Hook, run_hooks
 BUSY_SECONDS = 0.3
 LONGEST_SECONDS = 30.0
 MOST_TRIES = 4
+# Schedules that are taken at once.
+MOST_AT_ONCE = 100
 
 
 def _always() -> bool:
@@ -27,8 +29,16 @@ class Keeper:
 
     after_commit: Callable[[list[Hook]], None] = run_hooks
     goes_on: Callable[[], bool] = _always
+    at_once: int = MOST_AT_ONCE
     _until: dict[int, float] = field(default_factory=dict)
     _tries: dict[int, int] = field(default_factory=dict)
+
+    def slow(self) -> None:
+        """The machine is too slow to do so many before the database loses patience."""
+        self.at_once = max(1, self.at_once // 4)
+
+    def quick(self) -> None:
+        self.at_once = min(MOST_AT_ONCE, 2 * self.at_once)
 
     def put_off(self, schedule_id: int, seconds: float = BUSY_SECONDS) -> None:
         self._until[schedule_id] = time.monotonic() + seconds

@@ -22,7 +22,6 @@ from apps.jobs.timing import BadRule
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 100
 # Each late one may bring a thousand missed times with it.
 LATE_AT_ONCE = 20
 MOST_COUNTED = 5000
@@ -47,8 +46,10 @@ def fire_some(*, keeper: Keeper, overdue: bool, now: datetime | None = None) -> 
     taken: list[int] = []
     try:
         done = _together(keeper, overdue, now, taken)
+        keeper.quick()
     except Exception:
         if not _connected():
+            keeper.slow()
             raise
         logger.exception("due times could not be fired together")
         done = Done(alone=taken)
@@ -66,7 +67,7 @@ def _together(keeper: Keeper, overdue: bool, now: datetime | None, taken: list[i
     with short_transaction(keeper.after_commit) as clock:
         now = now or clock
         due = _due(now, overdue).exclude(pk__in=keeper.put_off_now())
-        schedules = list(due[: LATE_AT_ONCE if overdue else AT_ONCE])
+        schedules = list(due[: min(LATE_AT_ONCE, keeper.at_once) if overdue else keeper.at_once])
         taken += [schedule.pk for schedule in schedules]
         if not schedules:
             return Done()

@@ -15,7 +15,7 @@ Hook = Callable[[], object]
 
 # Below the second after which the server looks for deadlocks: it is the clock that gives way, and tries again.
 LOCK_MS = 700
-IDLE_MS = 2500
+IDLE_MS = 1500
 STATEMENT_MS = 10_000
 WHOLE_MS = 15_000
 _KNOWS_WHOLE = 17_00_00
