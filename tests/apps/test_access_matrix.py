@@ -281,7 +281,7 @@ def state_of(world: World) -> list[Any]:
     """Whatever a refused request must leave as it was."""
     return [
         list(model.objects.order_by("pk").values())
-        for model in (Run, Batch, Job, Hook, Schedule, Clock, Node, Pool, Placement)
+        for model in (Run, Job, Hook, Schedule, Clock, Node, Pool, Placement, Batch)
     ]
 
 
