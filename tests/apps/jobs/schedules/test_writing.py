@@ -107,6 +107,12 @@ def test_parameters_are_laid_over_those_of_the_job(make: Make) -> None:
     assert make(parameters={"pages": 9}).parameters == {"pages": 9}
 
 
+def test_parameters_may_hold_templates(make: Make) -> None:
+    given = {"site": "{{ yesterday }}", "pages": '{{ scheduled_for | date:"%d" }}'}
+
+    assert make(parameters=given).parameters == given
+
+
 def test_all_is_noted_in_the_log_of_changes(make: Make, by: Actor, now: datetime, user: User) -> None:
     made = make()
     update_schedule(schedule=made, by=by, now=now, cron="5 5 * * *")
@@ -248,6 +254,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"parameters": {"colour": "red"}}, "parameters.colour"),
     ({"parameters": {"token": "secret"}}, "parameters.token"),
     ({"parameters": ["pages"]}, "parameters"),
+    ({"parameters": {"site": "{{ tomorow }}"}}, "parameters.site"),
+    ({"parameters": {"site": "{{ ''.__class__ }}"}}, "parameters.site"),
+    ({"parameters": {"site": "{% for x in y %}"}}, "parameters.site"),
+    ({"parameters": {"site": "{{ today "}}, "parameters.site"),
+    ({"parameters": {"site": "{{ upstream.nobody.x }}"}}, "parameters.site"),
+    ({"parameters": {"pages": "{{ today }}"}}, "parameters.pages"),
 ]
 
 
