@@ -25,6 +25,7 @@ from apps.runs.policies import RetryPolicy
 from apps.runs.states import ACTIVE, Level
 from apps.runs.views import attempts, data, story, words
 from apps.runs.views.cells import cell_of
+from apps.runs.views.typed import typed_in
 
 TABS = ("log", "data", "metrics", "parameters", "events")
 # What a tab shows beyond the run itself needs a right of its own.
@@ -120,13 +121,16 @@ def _parameters_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     spec = run.spec
     limits = spec.get("limits", {})
     given, secrets = spec.get("parameters", {}), sorted(spec.get("secrets", {}))
-    titles = _titles(run.version.parameter_schema)
+    titles, typed, typed_env = _titles(run.version.parameter_schema), typed_in(run, "parameters"), typed_in(run, "env")
     order = [*(name for name in titles if name in given), *(name for name in given if name not in titles)]
     return {
-        "parameters": [(name, titles.get(name, name), cell_of(given[name])) for name in order],
+        "parameters": [(name, titles.get(name, name), cell_of(given[name]), typed.get(name, "")) for name in order],
         "secrets": [(name, titles.get(name, name)) for name in secrets],
-        "environment": sorted(spec.get("env", {}).items()),
+        "environment": [(name, value, typed_env.get(name, "")) for name, value in sorted(spec.get("env", {}).items())],
         "command": shlex.join(map(str, spec.get("command", []))),
+        "typed_arguments": list(typed_in(run, "command").values()),
+        "zone": spec.get("zone", ""),
+        "waits_for_values": bool(spec.get("pending")),
         "limits": limits,
         "time_limits": [(label, limits[name]) for name, label in _time_limits() if limits.get(name) is not None],
         "retry_words": _retry_words(run),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import http.server
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from apps.accounts.models import User
 from apps.core.actors import person
 from apps.core.errors import Invalid
-from apps.jobs.models import Dependency, Job
+from apps.jobs.models import CallHost, Dependency, Job
 from apps.jobs.services import Launch, create_job, launch, run_job, update_job
-from apps.jobs.services.rendering import prepare
-from apps.runs.models import Run
-from apps.runs.services import rerun
+from apps.jobs.services.rendering import prepare, prepare_waiting, preparing
+from apps.jobs.services.turns import note_turn
+from apps.runs import reasons
+from apps.runs.models import Batch, Run
+from apps.runs.services import request_stop, rerun
 from apps.runs.states import State, Trigger
 from apps.spiders.models import Spider
-from tests.factories import JobFactory, SpiderFactory, UserFactory
+from tests.factories import JobFactory, RunFactory, SpiderFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -242,3 +248,200 @@ def test_an_output_of_64_kib_with_quotes_and_line_breaks_arrives_whole(
 
     run.refresh_from_db()
     assert run.spec["parameters"]["note"] == text
+
+
+def test_a_run_by_itself_takes_the_output_of_the_newest_success(
+    child: Job, upstream: Job, user: User, now: datetime
+) -> None:
+    for state, count in ((State.SUCCEEDED, 5), (State.SUCCEEDED, 6), (State.FAILED, 7)):
+        RunFactory(job=upstream, state=state, output={"count": count})
+    run = launched(child, user, now)
+
+    prepare(run_id=run.pk, now=now)
+
+    run.refresh_from_db()
+    assert run.spec["parameters"]["pages"] == 6
+
+
+def test_without_any_output_the_run_fails_and_says_what_is_missing(
+    child: Job, upstream: Job, user: User, now: datetime
+) -> None:
+    run = launched(child, user, now)
+
+    prepare(run_id=run.pk, now=now)
+
+    run.refresh_from_db()
+    assert run.state == State.FAILED
+    assert "“a b” has put out no “count”" in reasons.sentence(run)
+
+
+def test_a_run_that_was_never_filled_in_is_filled_in_when_it_is_run_again(
+    child: Job, upstream: Job, user: User, now: datetime
+) -> None:
+    run = launched(child, user, now)
+    prepare(run_id=run.pk, now=now)
+    RunFactory(job=upstream, state=State.SUCCEEDED, output={"count": 9})
+    run.refresh_from_db()
+
+    again = rerun(run=run, by=person(user), now=now, trigger=Trigger.MANUAL)
+    prepare(run_id=again.pk, now=now)
+
+    again.refresh_from_db()
+    assert again.state == State.QUEUED
+    assert again.spec["parameters"]["pages"] == 9
+
+
+def test_a_stopped_run_is_not_prepared(child: Job, user: User, now: datetime) -> None:
+    run = launched(child, user, now)
+    request_stop(run=run, by=person(user), now=now)
+    assert prepare(run_id=run.pk, now=now, upstream={"a b": {"count": 1}}) == ""
+    run.refresh_from_db()
+    assert run.state == State.CANCELED
+
+
+def test_two_who_prepare_one_run_do_it_once(child: Job, user: User, now: datetime) -> None:
+    run = launched(child, user, now)
+    Run.objects.filter(pk=run.pk).update(lease_until=now + timedelta(hours=1))
+    assert prepare(run_id=run.pk, now=now, upstream={"a b": {"count": 1}}) == ""
+    run.refresh_from_db()
+    assert run.state == State.WAITING
+
+
+def test_a_lost_hint_is_made_good_but_not_out_of_turn(
+    child: Job, user: User, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(preparing, "request_preparation", asked.append)
+    alone = launched(child, user, now)
+    batch = Batch.objects.create(project=child.project, job=child, kind="graph", trigger="api", created_at=now)
+    in_batch = RunFactory(job=child, state=State.WAITING, spec={**alone.spec}, batch=batch, batch_key="x")
+    held = launched(child, user, now, trigger=Trigger.API)
+    Run.objects.filter(pk=held.pk).update(lease_until=now + timedelta(hours=1))
+
+    assert prepare_waiting(now=now) == len(asked)
+    assert asked == [alone.pk]
+
+    note_turn(run=in_batch, now=now)
+    asked.clear()
+    prepare_waiting(now=now)
+    assert asked == [alone.pk, in_batch.pk]
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    """Answers what its server says."""
+
+    def do_GET(self) -> None:
+        server: Any = self.server
+        length = int(self.headers.get("Content-Length") or 0)
+        server.asked.append((self.command, self.path, self.headers.get("Authorization"), self.rfile.read(length)))
+        status, content = server.answer
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_POST = do_GET  # noqa: N815 (the server's name)
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+@pytest.fixture
+def shop(now: datetime) -> Iterator[Any]:
+    server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+    server.daemon_threads = True
+    server.asked, server.answer = [], (200, b'{"count": 3, "rows": [4]}')
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    server.host = f"localhost:{server.server_address[1]}"
+    CallHost.objects.create(host=server.host, created_at=now)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def caller(spider: Spider, user: User, now: datetime, shop: Any) -> Job:
+    call = {
+        "url": f"http://{shop.host}/days/{{{{ yesterday }}}}?of={{{{ job.name }}}}",
+        "method": "POST",
+        "secret_headers": {"Authorization": "token"},
+        "body": {"day": "{{ today }}"},
+    }
+    return create_job(
+        by=user,
+        now=now,
+        spider=spider,
+        name="a&b=c/d",
+        parameters={"pages": "{{ call.shop.count }}", "rows": "{{ call.shop.rows }}"},
+        secrets={"token": "hush"},
+        calls={"shop": call},
+    )
+
+
+def nobody_minds(_address: Any, _networks: Any) -> bool:
+    return True
+
+
+def test_a_call_is_made_once_just_before_the_run(caller: Job, user: User, now: datetime, shop: Any) -> None:
+    run = launched(caller, user, now)
+    assert (run.state, shop.asked) == (State.WAITING, [])
+
+    assert prepare(run_id=run.pk, now=now, guard=nobody_minds) == State.QUEUED
+
+    run.refresh_from_db()
+    assert shop.asked == [("POST", "/days/2026-11-29?of=a%26b%3Dc%2Fd", "hush", b'{"day":"2026-11-30"}')]
+    assert (run.spec["parameters"]["pages"], run.spec["parameters"]["rows"]) == (3, [4])
+    assert "hush" not in str(run.spec)
+    assert "calls" not in run.spec
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((500, b""), "status 500"),
+        ((302, b""), "redirect"),
+        ((200, b"<html>"), "not JSON"),
+        ((200, b"[" * 100 + b"]" * 100), "too deeply"),
+        ((200, b"{}"), "no “count”"),
+        ((200, b'{"count": "x", "rows": []}'), "whole number"),
+        ((200, b'{"count": null, "rows": []}'), "whole number"),
+    ],
+)
+def test_a_call_without_a_good_answer_fails_the_run(
+    caller: Job, user: User, now: datetime, shop: Any, answer: tuple[int, bytes], said: str
+) -> None:
+    run = launched(caller, user, now)
+    shop.answer = answer
+
+    assert prepare(run_id=run.pk, now=now, guard=nobody_minds) == State.FAILED
+
+    run.refresh_from_db()
+    assert run.reason == "param_error"
+    assert said in str(run.detail)
+
+
+def test_a_host_that_is_listed_no_more_or_leads_inside_is_not_called(
+    caller: Job, user: User, now: datetime, shop: Any
+) -> None:
+    assert prepare(run_id=launched(caller, user, now).pk, now=now) == State.FAILED
+    unlisted = launched(caller, user, now)
+    CallHost.objects.all().delete()
+    assert prepare(run_id=unlisted.pk, now=now, guard=nobody_minds) == State.FAILED
+
+    assert shop.asked == []
+
+
+def test_the_tab_of_a_run_shows_what_was_typed_beside_what_it_became(
+    client: Client, spider: Spider, user: User, now: datetime
+) -> None:
+    run = launched(made(spider, user, now, since="{{ yesterday }}"), user, now)
+    client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+
+    page = client.get(f"/runs/{run.pk}/?tab=parameters").content.decode()
+
+    assert "<bdi>{{ yesterday }}</bdi></code> → <bdi>2026-11-29</bdi>" in page
+    assert "--day=2026-11-30" in page
+    assert "--day={{ today }}" in page

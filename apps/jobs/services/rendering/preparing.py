@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from apps.core.actors import SYSTEM
 from apps.core.background import enqueue
 from apps.core.errors import PanelError
+from apps.core.safe_http import Guard, is_public
 from apps.core.templating import root_of
 from apps.jobs.selectors.upstreams import outputs_before
 from apps.jobs.services.parameters import check_parameters
@@ -40,19 +41,19 @@ def request_preparation(run_id: int) -> None:
     enqueue("jobs.prepare", run_id=run_id)
 
 
-def prepare(*, run_id: int, now: datetime, upstream: Mapping[str, Any] | None = None) -> str:
+def prepare(*, run_id: int, now: datetime, upstream: Mapping[str, Any] | None = None, guard: Guard = is_public) -> str:
     """Fill in a waiting run and queue it, or let it fail for its parameters; the state it has then, "" when it was not
     waiting or is in other hands.
 
     Its calls are made outside of any transaction. To be called again, or by two at once, does no harm. `upstream` are
-    outputs by job, where they are known already.
+    outputs by job, where they are known already; `guard` is another only in tests.
     """
     if not _claimed(run_id):
         return ""
     run = Run.objects.select_related("version__spider", "project", "batch").get(pk=run_id)
     try:
         pending = bool(run.spec.get("pending"))
-        spec = _filled(run, now, upstream) if pending else run.spec
+        spec = _filled(run, now, upstream, guard) if pending else run.spec
     except PanelError as error:
         return _fail(run, now, error.message, error.fields)
     except Error:
@@ -85,7 +86,7 @@ def _claimed(run_id: int) -> bool:
     return bool(claimed.update(lease_until=Now() + timedelta(seconds=CLAIM_SECONDS)))
 
 
-def _filled(run: Run, now: datetime, upstream: Mapping[str, Any] | None) -> dict[str, Any]:
+def _filled(run: Run, now: datetime, upstream: Mapping[str, Any] | None, guard: Guard) -> dict[str, Any]:
     """The order with all its values. Raises PanelError."""
     spec, typed = run.spec, Typed.read(run.spec.get("templates") or {})
     schema = run.version.parameter_schema
@@ -94,7 +95,7 @@ def _filled(run: Run, now: datetime, upstream: Mapping[str, Any] | None) -> dict
         upstream = outputs_before(run)
     names = _names(run, now, upstream=upstream)
     if "call" in roots:
-        answers = make_calls(spec.get("calls") or {}, names=names, secrets=spec.get("secrets") or {})
+        answers = make_calls(spec.get("calls") or {}, names=names, secrets=spec.get("secrets") or {}, guard=guard)
         names = _names(run, now, upstream=upstream, calls=answers)
     raw = as_typed(spec)
     done = fill(schema, typed, raw["parameters"], raw["env"], raw["command"], names)
