@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -94,17 +95,33 @@ def known_in_calls(job: Job) -> Known:
     """For calls: they are made before anything is filled in."""
     sentence = _("A call cannot use “%(name)s”: it is made before parameters are filled in.")
     elsewhere = {name: sentence % {"name": name} for name in ("params", "call", NODE)}
-    return Known(NAMES, {"upstream": _upstreams(job)}, elsewhere)
+    return Known(NAMES, {"upstream": _Upstreams(job)}, elsewhere)
 
 
 def _outside(job: Job) -> dict[str, Collection[str]]:
     calls = sorted(job.calls) if isinstance(job.calls, dict) else []
-    return {"upstream": _upstreams(job), "call": calls}
+    return {"upstream": _Upstreams(job), "call": calls}
 
 
-def _upstreams(job: Job) -> list[str]:
-    found = jobs_before(job.pk)
-    return [*found.values(), *map(str, found)]
+class _Upstreams(Collection[str]):
+    """Names and ids of the jobs before a job; looked up only when a template names one."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    @cached_property
+    def _found(self) -> list[str]:
+        found = jobs_before(self._job.pk)
+        return [*found.values(), *map(str, found)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 # -- trying -----------------------------------------------------------------------------------------------------------

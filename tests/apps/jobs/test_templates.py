@@ -16,7 +16,7 @@ from apps.core.actors import person
 from apps.core.errors import Invalid
 from apps.jobs.models import CallHost, Dependency, Job
 from apps.jobs.services import Launch, create_job, launch, run_job, update_job
-from apps.jobs.services.rendering import prepare, prepare_waiting, preparing
+from apps.jobs.services.rendering import filled_in, prepare, prepare_waiting, preparing
 from apps.jobs.services.turns import note_turn
 from apps.runs import reasons
 from apps.runs.models import Batch, Run
@@ -150,6 +150,16 @@ def test_the_same_key_gives_the_run_of_then_although_the_day_is_another(
 
     assert (new, new_again) == (True, False)
     assert second.pk == first.pk
+
+
+def test_dates_cost_no_statement(spider: Spider, user: User, now: datetime, django_assert_num_queries: Any) -> None:
+    job = made(spider, user, now, since="{{ yesterday }}", note="{{ job.name }}")
+    job = update_job(job=job, by=user, now=now, arguments=["{{ params.since }}"])
+    version = job.spider.current_version
+    assert version is not None
+    assert job.project
+    with django_assert_num_queries(0):
+        filled_in(job=job, version=version, parameters=job.parameters, env={}, instant=SLOT, zone="UTC", now=now)
 
 
 HOSTILE = ["$(id)", "`id`", "; rm -rf /", "a\nb", "--help", "&& true", "* ? ~", "'\""]
