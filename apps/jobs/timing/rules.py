@@ -88,7 +88,7 @@ class Cron(Walking):
             at = local.replace(tzinfo=self.zone, fold=0).astimezone(UTC)
             if at.astimezone(self.zone).replace(tzinfo=None) != local:
                 at = stretch_at(self.zone, at).start
-            # Not later: it came already, before the clock was set back, or at the end of the same gap.
+            # Not later: it came already, before the clock was set back.
             if at > begun:
                 return at
         return None
@@ -165,7 +165,8 @@ def rule_of(
     raise BadRule("type", _("“%(type)s” is no type of a schedule.") % {"type": str(type)[:40]})
 
 
-@lru_cache(maxsize=8192)
+# About 8 kB each.
+@lru_cache(maxsize=2048)
 def _cron(expression: str, zone: ZoneInfo) -> Cron:
     return Cron(expression, zone)
 
