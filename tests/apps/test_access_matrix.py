@@ -395,8 +395,8 @@ def test_the_admin_is_for_staff(world: World) -> None:
 # What the admin shows every member of staff: its frame, and lists that hold only what the person may see.
 FRAME = {"/admin/", "/admin/jsi18n/", "/admin/password_change/", "/admin/password_change/done/", "/admin/search/"}
 ANCHORED = (
-    *("jobs/firing", "jobs/hook", "jobs/job", "jobs/schedule"),
-    *("runs/run", "spiders/project", "spiders/spider", "spiders/version"),
+    *("jobs/dependency", "jobs/firing", "jobs/hook", "jobs/job", "jobs/schedule"),
+    *("runs/batch", "runs/run", "spiders/project", "spiders/spider", "spiders/version"),
 )
 LISTS = {f"/admin/{model}/" for model in ANCHORED}
 

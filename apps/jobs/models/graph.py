@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -21,6 +23,12 @@ class Join(models.TextChoices):
 
 class Dependency(models.Model):
     """An edge: `job` runs after `upstream`. Both belong to one project; there is no way round in a circle."""
+
+    rights_paths: ClassVar[dict[str, str]] = {
+        "jobs.job": "job",
+        "spiders.spider": "job__spider",
+        "spiders.project": "job__project",
+    }
 
     job = models.ForeignKey("jobs.Job", models.CASCADE, related_name="dependencies", verbose_name=_("job"))
     upstream = models.ForeignKey("jobs.Job", models.CASCADE, related_name="dependents", verbose_name=_("upstream job"))

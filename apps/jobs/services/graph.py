@@ -92,7 +92,7 @@ def _fault(job: Job, key: Any, condition: Any, projects: Mapping[int, int], foun
 
 def _said_of_circle(job: Job, upstream: int, graph: Followers, by: User) -> str:
     """Edges into the job do not count on the way from it: they are the ones that are replaced."""
-    way = way_between(job.pk, upstream, graph)
+    way = way_between(start=job.pk, goal=upstream, graph=graph)
     if not way:
         return ""
     return _("The jobs would go round in a circle: %(path)s.") % {"path": path_text([*way, job.pk], by, known=[job])}
@@ -109,7 +109,7 @@ def followers(*, project_id: int, without_repair_of: int | None = None) -> Follo
     return found
 
 
-def way_between(start: int, goal: int, graph: Followers) -> list[int]:
+def way_between(*, start: int, goal: int, graph: Followers) -> list[int]:
     """The shortest way along the graph, both ends named; empty when none leads there."""
     came_from: dict[int, int] = {start: start}
     to_look = deque([start])

@@ -64,7 +64,7 @@ def _circle(job: Job, repair: Job) -> list[int]:
     if job._state.adding:
         return []
     graph = followers(project_id=job.project_id, without_repair_of=job.pk)
-    way = way_between(repair.pk, job.pk, graph)
+    way = way_between(start=repair.pk, goal=job.pk, graph=graph)
     return [job.pk, *way] if way else []
 
 
