@@ -50,7 +50,7 @@ class GroupViewSet(ApiViewSet):
     serializer_class = GroupSerializer
     lookup_value_converter = "int"
     # To start one is to run the job.
-    token_scope = "run"
+    token_scope = "run"  # noqa: S105 (a word)
     kind: str
 
     def _job(self, request: Request, pk: int, *rights: str) -> Job:

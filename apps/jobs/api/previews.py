@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from apps.core.rest import ApiViewSet, checked
 from apps.jobs.serializers.previews import PreviewAnswerSerializer, PreviewSerializer
+from apps.jobs.services.schedules.checks import faults_of
 from apps.jobs.timing import BadRule, check_cron, preview, rule_of, words
 
 
@@ -32,14 +33,13 @@ class SchedulePreviewViewSet(ApiViewSet):
             rule = rule_of(
                 type=type_,
                 expression=check_cron(cron, seed=asked["seed"]) if type_ == "cron" else "",
-                every_seconds=asked.get("every_seconds"),
+                every_seconds=asked.get("every"),
                 anchor_at=asked.get("anchor_at") or now,
-                once_at=asked.get("once_at"),
+                once_at=asked.get("at"),
                 timezone=zone,
             )
         except BadRule as error:
-            # In a body the expression stands under `cron`.
-            error.fields = {"cron" if name == "expression" else name: said for name, said in error.fields.items()}
+            error.fields = faults_of(error)
             raise
         times = preview(rule, zone, asked.get("after") or now, asked["count"])
         return Response(PreviewAnswerSerializer({"times": times, "words": words(rule)}).data)

@@ -24,11 +24,11 @@ class PreviewSerializer(Strict):
     cron = serializers.CharField(
         default="", allow_blank=True, help_text="Five fields, @daily and the like, or ~ for a minute of its own."
     )
-    every_seconds = SpanField(required=False, allow_null=True, help_text="interval: at least a second.")
+    every = SpanField(required=False, allow_null=True, help_text="interval: at least a second.")
     anchor_at = serializers.DateTimeField(
         required=False, allow_null=True, default_timezone=UTC, help_text="interval: counted from here. Null: from now."
     )
-    once_at = serializers.DateTimeField(required=False, allow_null=True, default_timezone=UTC)
+    at = serializers.DateTimeField(required=False, allow_null=True, default_timezone=UTC)
     timezone = serializers.CharField(default="UTC", help_text="Such as Europe/Berlin.")
     after = serializers.DateTimeField(
         required=False, allow_null=True, default_timezone=UTC, help_text="Times later than this. Null: than now."

@@ -9,7 +9,6 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from apps.core.durations import format_duration
-from apps.core.errors import Invalid
 from apps.jobs.models import Misfire, Schedule, ScheduleType
 from apps.jobs.policies import DAY, Faults, checked_span
 from apps.jobs.selectors.due import rule_for, slot_after
@@ -204,9 +203,9 @@ def _check_together(schedule: Schedule, now: datetime, faults: Faults) -> None:
             if not bounded:
                 faults[own] = [_("It would never run: it has no time to come.")]
     except BadRule as error:
-        take_bad(error, faults)
+        faults.update(faults_of(error))
 
 
-def take_bad(error: Invalid, faults: Faults) -> None:
-    for field, sentences in error.fields.items():
-        faults[_NAMES.get(field, field)] = sentences
+def faults_of(error: BadRule) -> Faults:
+    """What is wrong with a rule, by the names that people use."""
+    return {_NAMES.get(field, field): sentences for field, sentences in error.fields.items()}

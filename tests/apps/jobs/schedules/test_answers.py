@@ -183,7 +183,7 @@ ROWS: list[tuple[dict[str, Any], str]] = [
     ({"outcome": "skipped", "reason": "paused"}, "The schedule was paused."),
     ({"outcome": "skipped", "reason": "maintenance", "detail": {"by": "ann", "why": "disk"}}, "ann: disk"),
     ({"outcome": "skipped", "reason": "scheduling_off", "detail": {"by": "ann", "why": "disk"}}, "ann: disk"),
-    ({"outcome": "skipped", "reason": "overlap_skip", "detail": {"active_run": 5}}, "earlier run"),
+    ({"outcome": "skipped", "reason": "overlap_skip", "detail": {"run": 5}}, "run 5"),
     (
         {"outcome": "failed", "reason": "param_error", "detail": {"error": "No.", "fields": {"a": ["Bad."]}}},
         "No. a: Bad.",
