@@ -308,6 +308,8 @@ SPECTACULAR_SETTINGS = {
         "TriggerEnum": "apps.runs.states.Trigger",
         "LevelEnum": "apps.runs.states.Level",
         "SpiderKindEnum": "apps.spiders.models.Spider.Kind",
+        "BatchKindEnum": "apps.runs.models.Batch.Kind",
+        "HookKindEnum": "apps.jobs.models.Hook.Kind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
