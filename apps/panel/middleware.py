@@ -84,7 +84,7 @@ class PreferencesMiddleware:
                 request.LANGUAGE_CODE = user.language
             if user.time_zone:
                 # A zone this machine does not know must not cost the page.
-                with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError, ValueError):
+                with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
                     timezone.activate(zoneinfo.ZoneInfo(user.time_zone))
         try:
             return self.get_response(request)

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
-from apps.core.errors import Invalid
 from apps.core.schema_forms import UNKNOWN, secret_names
 from apps.core.templating import Known, Moment, TemplateFault, Values, check, day_of, names_in, render, root_of
 from apps.jobs.models import Job
 from apps.jobs.selectors.upstreams import jobs_before
+from apps.jobs.timing.zones import zone_of
 
 NAMES = (
     "today",
@@ -50,7 +49,7 @@ class Names:
     calls: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, parameters: Mapping[str, Any] | None = None) -> Values:
-        zone = zone_named(self.zone)
+        zone = zone_of(self.zone)
         local = self.instant.astimezone(zone)
         names = {
             "today": day_of(local),
@@ -66,14 +65,6 @@ class Names:
         }
         roots = {"upstream": self.upstream, "call": self.calls}
         return Values(names, roots if parameters is None else {**roots, "params": parameters}, zone)
-
-
-def zone_named(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        sentence = _("There is no time zone “%(zone)s”.") % {"zone": name[:64]}
-        raise Invalid(sentence, fields={"timezone": [sentence]}) from error
 
 
 def known_in_parameters(job: Job) -> Known:
