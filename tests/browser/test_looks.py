@@ -14,6 +14,7 @@ from apps.runs import places
 from apps.runs.models import Node, Pool
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage
 from tests.browser.gallery import furnish
+from tests.browser.schedule_gallery import schedule_jobs
 
 pytestmark = pytest.mark.browser
 
@@ -32,6 +33,14 @@ PAGES = {
     "new-job": "/jobs/new/?spider=books",
     "edit-job": "/jobs/{job}/edit/",
     "run-with-changes": "/jobs/{job}/run/?param.max_pages=2",
+    "ledger": "/jobs/{job}/ledger/?at=2026-03-04T09:00",
+    "new-schedule": "/jobs/{job}/schedules/new/",
+    "edit-schedule": "/schedules/{schedule}/edit/",
+    "delete-schedule": "/schedules/{schedule}/delete/",
+    "schedules": "/schedules/",
+    "schedules-off": "/schedules/off/",
+    "calendar": "/schedules/calendar/",
+    "calendar-week": "/schedules/calendar/?view=week",
     "run-log": "/runs/{run}/?tab=log",
     "run-log-attempt": "/runs/{run}/?tab=log&attempt=2",
     "run-data-attempt": "/runs/{run}/?tab=data&attempt=2",
@@ -64,10 +73,11 @@ def test_pages_fit_their_screen(
     ada, job, run = furnish(now)
     node, pool = Node.objects.get(name="crawl-1"), Pool.objects.get(name="shop.example")
     places.begin_maintenance(by=person(ada), now=now, why="The disks of crawl-2 are replaced.")
+    schedule = schedule_jobs(ada, job, now)
     page = open_page("/runs/", ada, theme=theme, language=language, size=size)
     too_wide = []
     for name, path in PAGES.items():
-        page.goto(path.format(job=job.pk, run=run.pk, node=node.pk, pool=pool.pk))
+        page.goto(path.format(job=job.pk, run=run.pk, node=node.pk, pool=pool.pk, schedule=schedule.pk))
         take_screenshot(page, f"{name}-{theme}-{language}-{size['width']}")
         if beyond := width_beyond_screen(page):
             too_wide.append(f"{name}: {beyond} px")
