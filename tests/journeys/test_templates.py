@@ -54,7 +54,9 @@ def test_dates_hostile_texts_and_outputs_arrive_as_one_argument_each(panel: Benc
     now = datetime.now(UTC)
     code = CodeArchive.objects.create(digest=digest, content=content, created_at=now)
     command = ["python3", "main.py", "--from={{ yesterday }}"]
-    spider = SpiderFactory(version__parameter_schema=SCHEMA, version__code=code, version__command=command)
+    spider = SpiderFactory(
+        kind="command", version__parameter_schema=SCHEMA, version__code=code, version__command=command
+    )
     first = job_of(
         spider,
         "first",

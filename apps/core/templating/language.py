@@ -62,7 +62,15 @@ class Template:
 
 def is_template(value: object) -> bool:
     """Whether it is a text that has to be read, or refused, as a template."""
-    return isinstance(value, str) and (_OPENING.search(value) is not None or "}}" in value)
+    if not isinstance(value, str):
+        return False
+    if _OPENING.search(value) is not None:
+        return True
+    try:
+        _literal_depth(value, 0, len(value) if "}}" in value else 0, 0)
+    except TemplateFault:
+        return True
+    return False
 
 
 def parse(text: str) -> Template:

@@ -126,6 +126,8 @@ class JobForm(PolicyForm):
         super().__init__(data, **kwargs)
         versions = spider.versions.only("name", "digest", "spider_id").order_by("-created_at", "-pk")
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]  # of ModelChoiceField
+        if spider.kind != Spider.Kind.COMMAND:
+            del self.fields["arguments"]
         self.prepare_policies(data, spider, job, by)
         for name in self.errors if self.is_bound else ():
             if name in self.fields:
@@ -140,7 +142,7 @@ class JobForm(PolicyForm):
     def changes(self) -> dict[str, Any]:
         """Keywords for `services.create_job` and `update_job`, parameters apart."""
         # A form without these boxes says nothing of them.
-        command = {name: self.cleaned_data[name] for name in COMMAND if name in self.data}
+        command = {name: self.cleaned_data[name] for name in COMMAND if name in self.fields and name in self.data}
         return {**{name: self.cleaned_data[name] for name in BASICS}, **command, **self.policy_changes}
 
 

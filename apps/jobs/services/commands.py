@@ -20,6 +20,7 @@ from apps.jobs.selectors import version_of
 from apps.jobs.services.rendering.calling import allowed_hosts
 from apps.jobs.services.rendering.filling import argument_fault
 from apps.jobs.services.template_names import known_in_calls, known_in_command, samples
+from apps.spiders.models import Spider
 
 MOST_ARGUMENTS, MOST_CALLS, MOST_HEADERS = 100, 5, 20
 MAX_BODY, MAX_ALL_ARGUMENTS = 16 * 1024, 512 * 1024
@@ -40,14 +41,17 @@ def take_command(job: Job, changes: Mapping[str, Any], *, now: datetime, faults:
     if "calls" in changes:
         job.calls = _checked_calls(job, schema, changes["calls"], faults)
     if "arguments" in changes:
-        job.arguments = _checked_arguments(changes["arguments"], faults)
+        job.arguments = _checked_arguments(job, changes["arguments"], faults)
     if changes.keys() & {"calls", "arguments", "env"} and not faults.keys() & {"calls", "arguments", "env"}:
         _try(job, schema, now, faults)
 
 
-def _checked_arguments(given: Any, faults: Faults) -> list[str]:
+def _checked_arguments(job: Job, given: Any, faults: Faults) -> list[str]:
     if not isinstance(given, list | tuple) or any(not isinstance(text, str) for text in given):
         faults["arguments"] = [_("Arguments are a list of texts.")]
+        return []
+    if given and job.spider.kind != Spider.Kind.COMMAND:
+        faults["arguments"] = [_("Only a spider that is a command takes arguments: give this one parameters.")]
         return []
     if len(given) > MOST_ARGUMENTS:
         faults["arguments"] = [_("At most %(limit)d arguments are allowed.") % {"limit": MOST_ARGUMENTS}]

@@ -80,7 +80,11 @@ class JobPageForm:
     @property
     def command(self) -> list[BoundField]:
         """Boxes of arguments and calls."""
-        return [self.job[name] for name in COMMAND] if self.job is not None else []
+        return [self.job[name] for name in COMMAND if name in self.job.fields] if self.job is not None else []
+
+    @property
+    def has_command(self) -> bool:
+        return any(box.value() for box in self.command)
 
     @property
     def wrong_command(self) -> bool:

@@ -24,7 +24,7 @@ SCHEMA = {
 
 @pytest.fixture
 def spider():
-    return SpiderFactory(version__parameter_schema=SCHEMA, version__command=["crawl"])
+    return SpiderFactory(kind="command", version__parameter_schema=SCHEMA, version__command=["crawl"])
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
+from apps.core.errors import Invalid
 from apps.core.schema_forms import UNKNOWN, SchemaForm
 from apps.jobs.models import Job
+from apps.jobs.services import update_job
 from apps.spiders.models import Spider
 from tests.factories import AdminFactory, SpiderFactory
 
@@ -74,7 +76,7 @@ def test_a_secret_is_never_a_template() -> None:
 
 @pytest.fixture
 def spider() -> Spider:
-    return SpiderFactory(version__parameter_schema=SCHEMA)
+    return SpiderFactory(kind="command", version__parameter_schema=SCHEMA)
 
 
 @pytest.fixture
@@ -147,6 +149,18 @@ def test_what_is_wrong_is_said_at_its_box(staff: Client, spider: Spider, field: 
     assert answer.status_code == 422
     assert said in page
     assert not Job.objects.exists()
+
+
+def test_a_spider_that_is_no_command_takes_no_arguments(staff: Client) -> None:
+    """What starts it has options of its own: no value may become one."""
+    other = SpiderFactory(version__parameter_schema=SCHEMA)
+    assert 'name="arguments"' not in staff.get(f"/jobs/new/?spider={other.name}").content.decode()
+    assert staff.post("/jobs/new/", posted(other, arguments="--help")).status_code == 302
+    job = Job.objects.get()
+    assert job.arguments == []
+    with pytest.raises(Invalid) as refused:
+        update_job(job=job, by=AdminFactory(), now=job.created_at, arguments=["--help"])
+    assert list(refused.value.fields) == ["arguments"]
 
 
 def test_the_form_shows_what_templates_become(staff: Client, spider: Spider) -> None:

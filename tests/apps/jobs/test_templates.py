@@ -45,7 +45,9 @@ SLOT = datetime(2026, 11, 29, 16, 5, tzinfo=UTC)
 
 @pytest.fixture
 def spider() -> Spider:
-    return SpiderFactory(version__parameter_schema=SCHEMA, version__command=["crawl", "--day={{ today }}"])
+    return SpiderFactory(
+        kind="command", version__parameter_schema=SCHEMA, version__command=["crawl", "--day={{ today }}"]
+    )
 
 
 @pytest.fixture

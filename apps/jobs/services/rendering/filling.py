@@ -27,7 +27,7 @@ from apps.core.templating import (
 )
 from apps.jobs.models import Job
 from apps.jobs.services.template_names import NODE, OUTSIDE, Names, known_in_command, known_in_parameters
-from apps.spiders.models import Version
+from apps.spiders.models import Spider, Version
 
 # What the kernel takes as one argument or one variable, with the zero at its end.
 MAX_ARGUMENT = 128 * 1024
@@ -98,17 +98,18 @@ def filled_in(
 ) -> Filled:
     """Dates are of the `instant`, in the time zone `zone`. Parameters named `literal` are left as they are, whatever
     they look like: they came from outside, by a webhook. Raises Invalid, with the sentence at its place."""
-    command = (*version.command, *job.arguments)
+    arguments = arguments_of(job, job.arguments)
+    command = (*version.command, *arguments)
     typed = Typed.among(parameters, env, command, literal)
     if not typed.texts():
         _check_sizes(command, env)
-        return Filled(parameters, env, tuple(job.arguments))
+        return Filled(parameters, env, arguments)
     check_names(job, version.parameter_schema, typed)
     names = typed.names()
     wanted_calls = {name[1] for name in names if root_of(name) == "call" and len(name) > 1}
     if any(root_of(name) in OUTSIDE for name in names):
         calls = {name: call for name, call in job.calls.items() if name in wanted_calls}
-        return Filled(parameters, env, tuple(job.arguments), False, typed.stored(), calls=calls)
+        return Filled(parameters, env, arguments, False, typed.stored(), calls=calls)
     run_id = _next_run_id() if any(canonical(name, ("run.id",)) for name in names) else None
     values = Names(
         instant=instant,
@@ -131,6 +132,12 @@ def filled_in(
         later=done.later,
         run_id=run_id,
     )
+
+
+def arguments_of(job: Job, arguments: Collection[str]) -> tuple[str, ...]:
+    """Only a spider that is a command has arguments: the others are started by a program that has options of its own,
+    which no value must ever become."""
+    return tuple(arguments) if job.spider.kind == Spider.Kind.COMMAND else ()
 
 
 def _next_run_id() -> int:

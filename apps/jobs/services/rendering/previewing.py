@@ -12,7 +12,7 @@ from apps.core.schema_forms import secret_names, validate, with_defaults
 from apps.core.templating import each_text, names_in, root_of
 from apps.jobs.models import Job
 from apps.jobs.services.rendering.calling import make_calls
-from apps.jobs.services.rendering.filling import Typed, name_faults, try_fill
+from apps.jobs.services.rendering.filling import Typed, arguments_of, name_faults, try_fill
 from apps.jobs.services.template_names import OUTSIDE, sample_names
 from apps.spiders.models import Version
 
@@ -47,7 +47,7 @@ def preview(
     schema = version.parameter_schema
     secret = secret_names(schema)
     whole = with_defaults(schema, {name: value for name, value in parameters.items() if name not in secret})
-    command = (*version.command, *arguments)
+    command = (*version.command, *arguments_of(job, arguments))
     env = env or {}
     typed = Typed.among(whole, env, command, ())
     faults = name_faults(job, schema, typed)
