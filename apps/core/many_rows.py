@@ -9,8 +9,10 @@ from django.db import connection
 from django.db.models import AutoField, Model
 
 
-def insert_many(rows: Sequence[Model]) -> None:
+def insert_many(rows: Sequence[Model], *, pass_over: bool = False) -> None:
     """Of one model, each gets its id. All values are plain ones that JSON knows, times, or UUIDs.
+
+    `pass_over` those that a unique constraint refuses.
 
     `bulk_create` gives every value a placeholder: of a row of fifty columns that alone takes longer than the insert.
     """
@@ -32,6 +34,6 @@ def insert_many(rows: Sequence[Model]) -> None:
             row.pk = number
         plain = orjson.dumps([{field.column: getattr(row, field.attname) for field in fields} for row in rows])
         insert = f"INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %s::json)"  # noqa: S608 (names of ours)
-        cursor.execute(insert, [plain.decode()])
+        cursor.execute(insert + (" ON CONFLICT DO NOTHING" if pass_over else ""), [plain.decode()])
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias

@@ -57,7 +57,7 @@ def write_missed(schedule: Schedule, slots: Sequence[datetime], now: datetime, *
         if len(slots) > MOST_ROWS:
             del rows[1:]
             rows[0].until, rows[0].times = slots[-1], len(slots)
-        Firing.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000)
+        insert_many(rows, pass_over=True)
     logger.warning(
         "schedule %d of job %d missed %d due times (%s), the last of %s",
         schedule.pk,

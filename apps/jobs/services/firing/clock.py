@@ -50,7 +50,8 @@ def look(*, keeper: Keeper | None = None, now: datetime | None = None) -> Look:
         cursor.execute(_GLANCE)
         clock, next_fire_at, stale, seen_at = cursor.fetchone()
     seen = _Glance(now or clock, next_fire_at, stale, seen_at)
-    note_clock(keeper=keeper, seen_at=seen.seen_at, now=seen.now)
+    if note_clock(keeper=keeper, seen_at=seen.seen_at, now=seen.now):
+        return Look(0, 0.0)
     compiled = compile_stale(keeper=keeper, now=now) if seen.stale else 0
     is_due = seen.next_fire_at is not None and seen.next_fire_at <= seen.now
     moved = _fire_due(keeper, now) if is_due else 0

@@ -25,13 +25,15 @@ ON CONFLICT (id) DO UPDATE SET seen_at = EXCLUDED.seen_at WHERE c.seen_at IS NUL
 """
 
 
-def note_clock(*, keeper: Keeper, seen_at: datetime | None, now: datetime) -> None:
-    """`seen_at` is what was written down last."""
+def note_clock(*, keeper: Keeper, seen_at: datetime | None, now: datetime) -> bool:
+    """Whether it was set back. `seen_at` is what was written down last."""
     if seen_at is not None and seen_at - now > SEEN_EVERY:
         _step_back(keeper, now)
-    elif seen_at is None or now - seen_at >= SEEN_EVERY:
+        return True
+    if seen_at is None or now - seen_at >= SEEN_EVERY:
         with connection.cursor() as cursor:
             cursor.execute(_SEEN, [now])
+    return False
 
 
 def _step_back(keeper: Keeper, now: datetime) -> None:

@@ -9,20 +9,30 @@ from apps.core.actors import Actor
 from apps.jobs.models import Firing, Job, Schedule
 from apps.jobs.services.firing import Keeper, look
 from apps.jobs.services.schedules import create_schedule
-from tests.factories import JobFactory
+from tests.factories import JobFactory, SpiderFactory
 
 TESTER = Actor("user", "tester")
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def schedule(*, job: Job | None = None, now: datetime = NOON, overlap: str = "allow", **given: Any) -> Schedule:
-    """Every minute, if nothing else is said; made a second after noon."""
-    if not given.keys() & {"cron", "every", "at"}:
-        given["cron"] = "* * * * *"
-    kind = "cron" if "cron" in given else "interval" if "every" in given else "once"
-    made = job or JobFactory(overlap=overlap)
-    return create_schedule(job=made, by=TESTER, now=now + timedelta(seconds=1), type=kind, **given)
+def schedule(
+    *,
+    job: Job | None = None,
+    now: datetime = NOON,
+    overlap: str = "allow",
+    spider: dict[str, Any] | None = None,
+    given: dict[str, Any] | None = None,
+    **wanted: Any,
+) -> Schedule:
+    """Every minute, if nothing else is said; made a second after noon. `spider` shapes it, `given` has the job's
+    parameters."""
+    if not wanted.keys() & {"cron", "every", "at"}:
+        wanted["cron"] = "* * * * *"
+    kind = "cron" if "cron" in wanted else "interval" if "every" in wanted else "once"
+    if job is None:
+        job = JobFactory(overlap=overlap, parameters=given or {}, spider=SpiderFactory(**(spider or {})))
+    return create_schedule(job=job, by=TESTER, now=now + timedelta(seconds=1), type=kind, **wanted)
 
 
 def ticks(now: datetime, *, keeper: Keeper | None = None, most: int = 50) -> int:
