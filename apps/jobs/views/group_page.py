@@ -68,6 +68,8 @@ def group_context(request: HttpRequest, batch: Batch) -> dict[str, Any]:
         ],
         "asked": asked,
         "all_failed": FAILED,
+        # Of one kind of failure they are one choice already.
+        "offers_all_failed": sum(state in progress.states for state in groups.FAILED) > 1,
         "paged": bool(number),
         "next": runs[-1].pk if more else None,
         "may_export": can(request.user, "export_data", batch),
