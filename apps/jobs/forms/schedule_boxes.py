@@ -75,7 +75,7 @@ class ScheduleBoxes(forms.Form):
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )
     weekdays = forms.MultipleChoiceField(
-        label=gettext_lazy("On"),
+        label=gettext_lazy("Days of the week"),
         choices=WEEKDAY_CHOICES,
         required=False,
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
