@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from apps.jobs import reasons
 from apps.jobs.models import Firing, Job, Schedule
 from apps.jobs.selectors.due import fire_at, is_paused, rule_for
-from apps.jobs.selectors.schedules import schedules_of
+from apps.jobs.selectors.lateness import ON_TIME
+from apps.jobs.selectors.schedules import clock, schedules_of
 from apps.jobs.timing import BadRule, Rule, words
 from apps.jobs.timing.rules import LAST
 from apps.jobs.timing.spans import span
@@ -23,7 +24,6 @@ MINUTE = timedelta(minutes=1)
 _INSTANT = timedelta(microseconds=1)
 # Of a rule that fires each second a minute has no more.
 MOST_ROWS = 60
-ON_TIME = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,8 @@ def _to_come(schedule: Schedule, slot: datetime, now: datetime) -> str:
         return _("It is switched off.")
     if is_paused(schedule, slot):
         return _("It is still to come, and will be skipped: the schedule is paused.")
+    if clock().off_since is not None:
+        return _("It is still to come, and will be skipped unless scheduling is switched on before.")
     return _("It is still to come: %(at)s.") % {"at": _wall(schedule, slot)}
 
 

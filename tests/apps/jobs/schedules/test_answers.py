@@ -13,7 +13,7 @@ from apps.core.actors import Actor
 from apps.jobs import reasons
 from apps.jobs.models import Firing, Job, Outcome, Schedule
 from apps.jobs.selectors import answers_for, why_not_fired
-from apps.jobs.services.schedules import pause_schedule, set_enabled, update_schedule
+from apps.jobs.services.schedules import pause_schedule, scheduling_off, set_enabled, update_schedule
 from tests.apps.jobs.schedules.conftest import Make
 from tests.factories import JobFactory
 
@@ -94,6 +94,9 @@ def test_a_time_that_is_still_to_come(make: Make, job: Job, by: Actor) -> None:
     pause_schedule(schedule=made, by=by, now=NOON, reason="x", until=NOON + DAY)
     assert "will be skipped" in why_not_fired(job, THREE, now=NOON)
     assert "still to come: " in why_not_fired(job, THREE + DAY, now=NOON)
+
+    scheduling_off(by=by, now=NOON, why="x")
+    assert "unless scheduling is switched on" in why_not_fired(job, THREE + DAY, now=NOON)
 
     set_enabled(schedule=made, by=by, now=NOON, enabled=False)
     assert why_not_fired(job, THREE, now=NOON) == "It is switched off."
