@@ -29,6 +29,7 @@ ENTRIES = (
     Entry(_("Spiders"), "icon:spider", "spiders:list", "spiders"),
     Entry(_("Jobs"), "icon:list-details", "jobs:list", "jobs"),
     Entry(_("Schedules"), "icon:calendar-time", "schedules:list", "schedules"),
+    Entry(_("Batches"), "icon:sitemap", "batches:list", "batches"),
     Entry(_("Nodes"), "icon:server-2", "nodes:list", "nodes"),
     Entry(_("Pools"), "icon:stack-2", "pools:list", "pools"),
     Entry(_("Admin"), "icon:settings", "admin:index", "admin", staff_only=True),
@@ -48,7 +49,15 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 # (caption, (model label, Material symbol) …): the admin's own sidebar.
 ADMIN_GROUPS: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...] = (
-    (_("Crawling"), (("runs.run", "play_circle"), ("jobs.job", "checklist"), ("spiders.spider", "bug_report"))),
+    (
+        _("Crawling"),
+        (
+            ("runs.run", "play_circle"),
+            ("runs.batch", "account_tree"),
+            ("jobs.job", "checklist"),
+            ("spiders.spider", "bug_report"),
+        ),
+    ),
     (
         _("Structure"),
         (
@@ -67,6 +76,7 @@ ADMIN_GROUPS: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...] = (
             ("jobs.schedule", "event_repeat"),
             ("jobs.firing", "fact_check"),
             ("jobs.clock", "toggle_on"),
+            ("jobs.dependency", "arrow_split"),
         ),
     ),
     (
