@@ -104,7 +104,8 @@ def filled_in(
     if not typed.texts():
         _check_sizes(command, env)
         return Filled(parameters, env, arguments)
-    check_names(job, version.parameter_schema, typed)
+    schema = version.parameter_schema
+    refuse(name_faults(job=job, schema=schema, typed=typed))
     names = typed.names()
     wanted_calls = {name[1] for name in names if root_of(name) == "call" and len(name) > 1}
     if any(root_of(name) in OUTSIDE for name in names):
@@ -121,7 +122,7 @@ def filled_in(
         spider=job.spider.name,
         project=job.project.name,
     )
-    done = fill(version.parameter_schema, typed, parameters, env, command, values)
+    done = fill(schema=schema, typed=typed, parameters=parameters, env=env, command=command, names=values)
     length = len(version.command)
     return Filled(
         done.parameters,
@@ -156,6 +157,7 @@ class Done:
 
 
 def fill(
+    *,
     schema: Mapping[str, Any],
     typed: Typed,
     parameters: Mapping[str, Any],
@@ -164,19 +166,19 @@ def fill(
     names: Names,
 ) -> Done:
     """All templates with their values. Raises Invalid."""
-    done = try_fill(schema, typed, parameters, env, command, names)
+    done = try_fill(schema=schema, typed=typed, parameters=parameters, env=env, command=command, names=names)
     refuse(done.faults)
     return done
 
 
 def try_fill(
+    *,
     schema: Mapping[str, Any],
     typed: Typed,
     parameters: Mapping[str, Any],
     env: Mapping[str, str],
     command: Collection[str],
     names: Names,
-    *,
     is_open: Callable[[str], bool] = lambda _text: False,
 ) -> Done:
     """The same with its faults told. A text that is `open` stays as it is."""
@@ -221,12 +223,8 @@ def refuse(faults: Mapping[str, list[str]]) -> None:
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def check_names(job: Job, schema: Mapping[str, Any], typed: Typed) -> None:
-    """Every template can be read and names what there is. Raises Invalid."""
-    refuse(name_faults(job, schema, typed))
-
-
-def name_faults(job: Job, schema: Mapping[str, Any], typed: Typed) -> dict[str, list[str]]:
+def name_faults(*, job: Job, schema: Mapping[str, Any], typed: Typed) -> dict[str, list[str]]:
+    """What cannot be read, or names what there is not."""
     faults: dict[str, list[str]] = {}
 
     def note(known: Known, value: Any, *place: str | int) -> None:

@@ -98,7 +98,14 @@ def _filled(run: Run, now: datetime, upstream: Mapping[str, Any] | None, guard: 
         answers = make_calls(spec.get("calls") or {}, names=names, secrets=spec.get("secrets") or {}, guard=guard)
         names = _names(run, now, upstream=upstream, calls=answers)
     raw = as_typed(spec)
-    done = fill(schema, typed, raw["parameters"], raw["env"], raw["command"], names)
+    done = fill(
+        schema=schema,
+        typed=typed,
+        parameters=raw["parameters"],
+        env=raw["env"],
+        command=raw["command"],
+        names=names,
+    )
     check_parameters(schema, done.parameters, typed={}, stored=spec.get("secrets") or {})
     kept = {name: value for name, value in spec.items() if name not in ("pending", "calls")}
     later = {"later": done.later} if done.later else {}

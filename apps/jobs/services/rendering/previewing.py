@@ -50,7 +50,7 @@ def preview(
     command = (*version.command, *arguments_of(job, arguments))
     env = env or {}
     typed = Typed.among(whole, env, command, ())
-    faults = name_faults(job, schema, typed)
+    faults = name_faults(job=job, schema=schema, typed=typed)
     names = sample_names(job, now=now, instant=instant, zone=zone)
     closed = {"upstream", *(() if call else ("call",))}
     if call and not faults and any(root_of(name) == "call" for name in typed.names()):
@@ -63,7 +63,9 @@ def preview(
     def is_open(text: str) -> bool:
         return any(root_of(name) in closed for name in names_in(text))
 
-    done = try_fill(schema, typed, whole, env, command, names, is_open=is_open)
+    done = try_fill(
+        schema=schema, typed=typed, parameters=whole, env=env, command=command, names=names, is_open=is_open
+    )
     for place, said in done.faults.items():
         faults.setdefault(place, said)
     texts = {".".join(map(str, place)): (place, text) for place, text in _texts(typed)}
