@@ -5,7 +5,10 @@
   const watched = () => (live()?.dataset.runs || "").split(",");
   let timer = 0, delay = 1000;
 
-  // The graph stays where it was scrolled to.
+  // Where a graph is wider than the screen, it begins at its root; then it stays where it was scrolled to.
+  const root = document.querySelector("#batch-graph [data-root]")?.getBoundingClientRect();
+  const frame = document.getElementById("batch-graph")?.getBoundingClientRect();
+  if (root && frame) document.getElementById("batch-graph").scrollLeft = root.left + root.width / 2 - frame.left - frame.width / 2;
   let left = 0;
   document.addEventListener("htmx:beforeSwap", () => { left = document.getElementById("batch-graph")?.scrollLeft || 0; });
   document.addEventListener("htmx:afterSwap", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,9 @@ from apps.accounts.models import User
 from apps.core.actors import person
 from apps.jobs.models import Job
 from apps.jobs.services import run_job
+from apps.jobs.services.batches import settle
 from apps.runs.models import Batch
-from tests.apps.jobs.batches.chain import after, end, jobs_of
+from tests.apps.jobs.batches.chain import after, end, jobs_of, run_of
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage
 from tests.factories import AdminFactory, RunFactory, SpiderFactory
 
@@ -74,7 +76,68 @@ def test_a_batch_of_twelve_jobs_fits_its_screen(
 
     expect(page.locator(".claw-node")).to_have_count(13)
     take_screenshot(page, f"batch-{theme}-{language}-{size['width']}")
-    for name, path in {"batches": "/batches/"}.items():
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    job = jobs["e"].pk
+    for name, path in {"batches": "/batches/", "follows": f"/jobs/{job}/dependencies/", "job": f"/jobs/{job}/"}.items():
         page.goto(path)
         take_screenshot(page, f"{name}-{theme}-{language}-{size['width']}")
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, name
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_graph_follows_the_runs_and_leads_to_them(open_page: OpenPage, now: datetime) -> None:
+    ada, jobs, batch = twelve(now)
+    page = open_page(f"/batches/{batch.pk}/", ada)
+    first = page.locator('.claw-node[data-node="Find shops"]')
+    expect(first).to_have_attribute("data-state", "queued")
+    node = page.locator(f"#node-{jobs['b'].pk}")
+    node.focus()
+
+    end(batch, jobs["a"], "succeeded", now)
+
+    expect(first).to_have_attribute("data-state", "succeeded")
+    expect(page.locator('.claw-node[data-node="Prices north"]')).to_have_attribute("data-state", "queued")
+    expect(page.locator('.claw-node[data-node="Stock"] .claw-node-state')).to_contain_text("Queued")
+    # Who goes through the graph by keyboard is not thrown out of it.
+    expect(node).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/runs/{run_of(batch, jobs['b']).pk}/"))
+    page.locator("#run-head").get_by_role("link", name=f"#{batch.pk}").click()
+    expect(page).to_have_url(re.compile(f"/batches/{batch.pk}/"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_batch_is_stopped_and_taken_up_again_by_its_buttons(open_page: OpenPage, now: datetime) -> None:
+    ada, jobs, batch = twelve(now)
+    end(batch, jobs["a"], "succeeded", now)
+    page = open_page(f"/batches/{batch.pk}/", ada)
+
+    page.get_by_role("button", name="Stop batch").click()
+    page.locator("#confirm-yes").click()
+    expect(page.locator('.claw-node[data-node="Prices east"]')).to_have_attribute("data-state", "canceled")
+    settle(batch_id=batch.pk, now=now)
+    page.get_by_role("button", name="Run again from the failed one").click()
+
+    expect(page.get_by_text("Goes on from")).to_be_visible()
+    expect(page.locator('.claw-node[data-node="Find shops"]')).to_have_class(re.compile("claw-node-settled"))
+    expect(page.locator('.claw-node[data-node="Prices east"]')).to_have_attribute("data-state", "queued")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_job_follows_is_chosen_and_a_circle_refused(open_page: OpenPage, now: datetime) -> None:
+    ada = AdminFactory(username="ada")
+    fetch, clean = jobs_of("fetch", "clean")
+    page = open_page(f"/jobs/{clean.pk}/dependencies/", ada)
+    page.get_by_label("It runs after").select_option("fetch")
+    page.get_by_role("button", name="Another one").click()
+    expect(page.get_by_label("and after")).to_be_visible()
+    page.get_by_label("any of them").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#follows")).to_contain_text("fetch (when it succeeds)")
+
+    page.goto(f"/jobs/{fetch.pk}/dependencies/")
+    page.get_by_label("It runs after").select_option("clean")
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.locator(".invalid-feedback")).to_contain_text("fetch → clean → fetch")
+    expect(page.get_by_label("It runs after")).to_have_attribute("aria-invalid", "true")

@@ -50,6 +50,7 @@ class DrawnGraph:
     nodes: list[DrawnNode]
     lines: list[Line]
     conditions: list[tuple[str, str]]
+    root: str
     box_width: int = WIDTH
     box_height: int = HEIGHT
 
@@ -95,6 +96,7 @@ def drawn(batch: Batch, views: list[NodeView]) -> DrawnGraph:
         [DrawnNode(box, by_key[box.key]) for box in drawing.boxes],
         list(drawing.lines),
         [(each.value, str(each.label)) for each in Condition if each.value in used],
+        graph.root,
     )
 
 
