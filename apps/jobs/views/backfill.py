@@ -40,6 +40,8 @@ class TimeLine:
     local: str
     run: Any
     chosen: bool
+    # It has a run, and nobody has asked for another.
+    locked: bool
 
 
 @dataclass(slots=True)
@@ -133,6 +135,7 @@ class BackfillForm:
                 each.at.astimezone(zone).strftime(shape),
                 each.run,
                 chosen=(each.run is None or self.again) if self.chosen is None else each.at.isoformat() in self.chosen,
+                locked=each.run is not None and not self.again,
             )
             for each in self.times
         ]
@@ -142,7 +145,7 @@ class BackfillForm:
         n, gone = len(self.times), sum(each.run is not None for each in self.times)
         said = ngettext("%(n)d time", "%(n)d times", n) % {"n": n}
         if gone:
-            had = ngettext("%(n)d of them has run already", "%(n)d of them have run already", gone) % {"n": gone}
+            had = ngettext("%(n)d of them has a run already", "%(n)d of them have a run already", gone) % {"n": gone}
             return f"{said} · {had}"
         return said
 

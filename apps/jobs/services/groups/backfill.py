@@ -141,7 +141,7 @@ def _wanted(
         found = [each for each in found if each.at in {*instants}]
     times = [each.at for each in found if again or each.run is None]
     if not times:
-        sentence = _("All of these times have run already. Say so if they are to run again.")
+        sentence = _("All of these times have a run already. Say so if they are to run again.")
         raise Invalid(sentence, fields={"again": [sentence]})
     return times
 

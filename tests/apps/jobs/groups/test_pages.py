@@ -209,7 +209,7 @@ def test_what_has_run_is_shown_with_its_run_and_not_chosen(client: Client, sched
     body = client.get(f"/schedules/{schedule.pk}/backfill/", asked).content.decode()
     again = client.get(f"/schedules/{schedule.pk}/backfill/", {**asked, "again": "on"}, headers=HTMX).content.decode()
 
-    assert "1 of them has run already" in body
+    assert "1 of them has a run already" in body
     assert f"/runs/{Run.objects.get().pk}/" in body
     assert body.count('name="at"') == 3
     assert len(re.findall(r'name="at"[^>]* checked', body)) == 2
