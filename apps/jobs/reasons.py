@@ -37,7 +37,7 @@ def sentence(due: Due) -> str:
     text = say(due, detail)
     if due.times > 1:
         text += " " + ngettext(
-            "This goes for %(n)d time in a row.", "This goes for %(n)d times in a row.", due.times
+            "The same goes for %(n)d time in a row.", "The same goes for %(n)d times in a row.", due.times
         ) % {"n": due.times}
     return text
 
@@ -56,8 +56,8 @@ def _as_of_a_run(due: Due, detail: Mapping[str, Any]) -> str:
 
 def _missed(due: Due, detail: Mapping[str, Any]) -> str:
     late = max(0, round((due.decided_at - (due.until or due.scheduled_for)).total_seconds()))
-    sentence_ = _("Nothing fired it in time: it was come by %(span)s late, and the schedule does not make up for that.")
-    return sentence_ % {"span": span(late)}
+    told = _("The scheduler came %(span)s too late, and the schedule does not make up for such a time.")
+    return told % {"span": span(late)}
 
 
 def _changed(due: Due, detail: Mapping[str, Any]) -> str:

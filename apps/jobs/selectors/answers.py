@@ -130,7 +130,7 @@ def _not_fired(schedule: Schedule, slot: datetime, now: datetime) -> str:
         return _waiting(schedule, slot, now)
     if (changed := _change_after(schedule, slot)) is not None:
         who, at = changed.user.get_username(), _wall(schedule, changed.action_time)
-        return _("%(user)s changed the schedule on %(at)s; by the rule of before it was not due, or not fired.") % {
+        return _("%(user)s changed the schedule on %(at)s, after that time: by the rule of then it was not due.") % {
             "user": who,
             "at": at,
         }
@@ -138,9 +138,7 @@ def _not_fired(schedule: Schedule, slot: datetime, now: datetime) -> str:
         return _("It is switched off.")
     if schedule.updated_at > slot:
         return _("The schedule was changed on %(at)s, after that time.") % {"at": _wall(schedule, schedule.updated_at)}
-    return _(
-        "Nothing is known of that time: the schedule was changed in the tables of the admin, or its clock was set."
-    )
+    return _("The ledger knows nothing of that time: the schedule was changed in the admin, or the clock was set.")
 
 
 def _waiting(schedule: Schedule, slot: datetime, now: datetime) -> str:
