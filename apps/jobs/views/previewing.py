@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -95,7 +96,7 @@ def _arguments(request: HttpRequest) -> list[str]:
 
 def _line(place: str, typed: str, found: Preview, titles: dict[str, str]) -> Line:
     part, name, *below = place.split(".")
-    label = titles.get(name, name) if part == "parameters" else typed
+    label = titles.get(name, name) if part == "parameters" else _("Command")
     label = ".".join([label, *below])
     said = next((sentences[0] for path, sentences in found.faults.items() if path == place), "")
     if said:
