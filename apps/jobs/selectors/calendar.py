@@ -28,7 +28,7 @@ class Tally:
     """So many due times of a job in a slot, an hour from 0 on or a day from 0 on, that went the same way.
 
     `what` is the state of their runs, or the outcome where there is none: a run can be skipped or fail too, so
-    what could not even be prepared has a name of its own. Of those to come there may be too many to count: `times` is 0.
+    what could not even be prepared has a name of its own. There may be too many to come to count them: `times` is 0.
     """
 
     job_id: int

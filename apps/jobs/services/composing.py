@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.core.actors import person
-from apps.core.errors import PanelError
+from apps.core.errors import Conflict, PanelError
 from apps.jobs.models import Job, Schedule
 from apps.jobs.services.schedules import create_schedule, delete_schedule, update_schedule
 from apps.jobs.services.writing import create_job, update_job
@@ -19,6 +20,10 @@ from apps.spiders.models import Spider
 
 # Faults of the schedule are told under this name: both parts have a name, parameters …
 WHEN = "when."
+
+
+class ScheduleGone(Conflict):
+    code = "schedule_gone"
 
 
 @transaction.atomic
@@ -36,6 +41,7 @@ def save_job_with_schedule(
     """Change `job`, or make one of `spider`; see `create_job`.
 
     `when` is what `create_schedule` takes: for `schedule`, or for a new one. A schedule without `when` is deleted.
+    `seen` without a schedule: there was one when the person looked.
     """
     if job is not None:
         saved = update_job(job=job, by=by, now=now, **changes)
@@ -47,6 +53,8 @@ def save_job_with_schedule(
         if when is None:
             if schedule is not None:
                 delete_schedule(schedule=schedule, by=person(by), now=now)
+        elif schedule is None and seen is not None:
+            raise ScheduleGone(_("Somebody has deleted the schedule meanwhile: open this page again."))
         elif schedule is None:
             create_schedule(job=saved, by=person(by), now=now, **when)
         else:

@@ -25,7 +25,7 @@ from apps.jobs.models import Job
 from apps.jobs.views.form_page import JobPageForm
 from apps.jobs.views.samples import samples_for
 from apps.jobs.views.schedule_lines import lines_of_job
-from apps.jobs.views.when import when_form
+from apps.jobs.views.when import MARK, when_form
 from apps.runs.states import Trigger
 from apps.spiders.models import Spider
 
@@ -189,6 +189,8 @@ def _saved(
             messages.error(request, error.message)
         else:
             return redirect("runs:detail", run.pk)
+    if page.when is None and MARK in request.POST:
+        messages.warning(request, _("What was said of times was not saved: each schedule has a page of its own now."))
     messages.success(request, _("Job “%(name)s” is saved.") % {"name": job.name})
     return redirect("jobs:detail", job.pk)
 

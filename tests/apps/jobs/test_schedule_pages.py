@@ -188,6 +188,28 @@ def test_what_somebody_else_has_changed_meanwhile_is_not_overwritten(
     assert Schedule.objects.get().expression == "0 7 * * *"
 
 
+def test_a_form_that_was_opened_before_the_schedule_was_deleted_does_not_bring_it_back(
+    page: Client, job: Job, schedule: Schedule, now: datetime
+) -> None:
+    seen = schedule.updated_at.isoformat()
+    schedules.delete_schedule(schedule=schedule, by=SYSTEM, now=now)
+    answer = page.post(f"/jobs/{job.pk}/edit/", form(**WHEN, **{"when-seen": seen}))
+    assert answer.status_code == 422
+    assert "meanwhile" in answer.content.decode()
+    assert Job.objects.get(pk=job.pk).name == "Weather"
+    assert not Schedule.objects.exists()
+
+
+def test_a_form_that_was_opened_before_there_were_several_schedules_says_what_it_did_not_save(
+    page: Client, job: Job, schedule: Schedule, now: datetime
+) -> None:
+    schedules.create_schedule(job=job, by=SYSTEM, now=now, type="interval", every=600)
+    answer = page.post(f"/jobs/{job.pk}/edit/", form(**WHEN), follow=True)
+    assert "each schedule has a page of its own now" in answer.content.decode()
+    assert Job.objects.get(pk=job.pk).name == "Rain"
+    assert Schedule.objects.get(pk=schedule.pk).expression == "0 6 * * 1-5"
+
+
 def test_a_job_with_several_schedules_leads_to_the_page_of_each(
     page: Client, job: Job, schedule: Schedule, now: datetime
 ) -> None:
