@@ -96,6 +96,7 @@ def _context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "open": batch.finished_at is None,
         "offers_stop": "stop" in may and batch.finished_at is None and batch.canceled_at is None,
         "offers_again": "run" in may and batch.finished_at is not None and context["failed"],
+        "offers_rest": "run" in may and batch.finished_at is not None and context.get("canceled"),
         "sequels": visible_batches(request.user).filter(origin=batch).order_by("pk"),
         "origin_visible": batch.origin is not None and can(request.user, "view", batch.origin),
     }
@@ -129,6 +130,9 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     batch = get_object_or_404(visible_batches(request.user, "run"), pk=pk)
-    take_up = batches.again_from_failed if batch.kind == Batch.Kind.GRAPH else groups.run_failed_again
-    new = take_up(batch=batch, by=person(request.user), now=timezone.now())
+    by, now = person(request.user), timezone.now()
+    if batch.kind == Batch.Kind.GRAPH:
+        new = batches.again_from_failed(batch=batch, by=by, now=now)
+    else:
+        new = groups.run_failed_again(batch=batch, by=by, now=now, canceled="canceled" in request.POST)
     return redirect("batches:detail", new.pk)

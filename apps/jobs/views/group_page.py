@@ -60,6 +60,7 @@ def group_context(request: HttpRequest, batch: Batch) -> dict[str, Any]:
     more, runs = len(runs) > PAGE_ROWS, runs[:PAGE_ROWS]
     return {
         "progress": progress,
+        "canceled": State.CANCELED in progress.states,
         "rows": [_row(batch, run) for run in runs],
         "choices": [
             StateChoice(state, str(label), progress.states[state], asked == state)

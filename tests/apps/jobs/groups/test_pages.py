@@ -328,3 +328,13 @@ def test_the_failed_are_run_again_from_the_page(client: Client, batch: Batch) ->
     again = Batch.objects.get(origin=batch)
     assert answer["Location"] == f"/batches/{again.pk}/"
     assert [run.batch_key for run in runs_of(again)] == ["1"]
+
+
+def test_what_was_stopped_is_taken_up_from_the_page(client: Client, batch: Batch, now: datetime) -> None:
+    end(runs_of(batch)[1:], State.CANCELED)
+    Batch.objects.update(finished_at=now)
+    assert "Run the rest again" in client.get(f"/batches/{batch.pk}/").content.decode()
+
+    client.post(f"/batches/{batch.pk}/again/", {"canceled": "1"})
+
+    assert [run.batch_key for run in runs_of(Batch.objects.get(origin=batch))] == ["1", "2", "3"]
