@@ -24,7 +24,7 @@ from apps.jobs.services.placing import check_capacity, take_pools, take_selector
 from apps.jobs.services.repairs import take_repair_job
 from apps.jobs.services.schedules.locking import lock_schedules_of
 from apps.jobs.services.schedules.rows import drop_unused as drop_unused_rows
-from apps.jobs.services.schedules.rows import used_rows
+from apps.jobs.services.schedules.rows import rename_rows, used_rows
 from apps.runs.models import Batch, Run
 from apps.spiders.models import Spider, Version
 
@@ -75,10 +75,12 @@ def update_job(*, job: Job, by: User, now: datetime, **changes: Any) -> Job:
     """Change any of what `create_job` takes, except the spider. A secret of None is dropped, unnamed ones stay."""
     _refuse_unknown(changes)
     locked = locked_job(job)
-    before = dict(locked.secrets)
+    before, name = dict(locked.secrets), locked.name
     locked.updated_at = now
     _write(locked, by, now, changes)
     drop_unused(locked, before)
+    if locked.name != name:
+        rename_rows(locked)
     return locked
 
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.db import connection
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask
 
-from apps.jobs.models import FIRE_TASK, Schedule, ScheduleType
+from apps.jobs.models import FIRE_TASK, Job, Schedule, ScheduleType
 
 CRON_COLUMNS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 # The largest unit that says an interval exactly is the easiest to read.
@@ -43,6 +43,12 @@ def rewrite_rows(schedule: Schedule) -> None:
     drop_unused([before])
 
 
+def rename_rows(job: Job) -> None:
+    """After the job has another name: people look for tasks by it."""
+    for pk, task in Schedule.objects.filter(job=job).order_by("task").values_list("pk", "task"):
+        PeriodicTask.objects.filter(pk=task).update(name=_task_name(job, pk))
+
+
 def used_rows(task_ids: Iterable[int]) -> list[dict[str, int | None]]:
     return list(PeriodicTask.objects.filter(pk__in=task_ids).values(*_KINDS))
 
@@ -65,7 +71,7 @@ def drop_unused(used: Iterable[dict[str, int | None]]) -> None:
 
 def _columns(schedule: Schedule) -> dict[str, Any]:
     return {
-        "name": f"{schedule.job.name[:150]} (schedule {schedule.pk})",
+        "name": _task_name(schedule.job, schedule.pk),
         "description": schedule.name,
         "enabled": schedule.enabled,
         "start_time": schedule.start_at,
@@ -76,6 +82,10 @@ def _columns(schedule: Schedule) -> dict[str, Any]:
         **dict.fromkeys(_KINDS),
         **_rule(schedule),
     }
+
+
+def _task_name(job: Job, schedule_pk: int) -> str:
+    return f"{job.name[:150]} (schedule {schedule_pk})"
 
 
 def _rule(schedule: Schedule) -> dict[str, int]:

@@ -17,6 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.rights import grant
 from apps.core.actors import Actor
 from apps.jobs.models import FIRE_TASK, Firing, Job, Outcome, Schedule
+from apps.jobs.services.firing import look
 from apps.jobs.services.schedules import recompile, update_schedule
 from apps.runs.models import Run
 from tests.apps.jobs.schedules.conftest import Make
@@ -88,11 +89,13 @@ def test_a_crontab_edited_in_the_admin_moves_the_next_time(admin: Client, make: 
     page = address("django_celery_beat_crontabschedule", "change", made.task.crontab_id)
 
     saved(sent(admin, page, hour="5"))
+    assert Schedule.objects.get(pk=made.pk).stale
+    look(now=now)
 
-    again = compiled(made, now)
-    assert again.expression == "0 5 * * *"
+    again = Schedule.objects.get(pk=made.pk)
+    assert (again.expression, again.stale) == ("0 5 * * *", False)
     assert again.next_slot_at is not None
-    assert again.next_slot_at.hour == 5
+    assert (again.next_slot_at.hour, again.next_slot_at > now) == (5, True)
 
 
 def test_a_shared_crontab_moves_all_of_its_schedules(admin: Client, make: Make, now: datetime) -> None:

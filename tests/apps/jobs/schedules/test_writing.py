@@ -14,7 +14,7 @@ from apps.core.actors import Actor, person
 from apps.core.errors import Invalid, NotFound
 from apps.jobs.models import FIRE_TASK, Job, Schedule
 from apps.jobs.selectors import slot_after
-from apps.jobs.services import delete_job
+from apps.jobs.services import delete_job, update_job
 from apps.jobs.services.schedules import create_schedule, delete_schedule, set_enabled, update_schedule
 from apps.jobs.services.schedules.writing import ScheduleChanged
 from tests.apps.jobs.schedules.conftest import Make
@@ -161,6 +161,18 @@ def test_a_date_stands_there_as_a_one_off(make: Make) -> None:
 
     assert task.clocked.clocked_time == NOON + timedelta(days=1)
     task.validate_unique()
+
+
+def test_tasks_are_called_by_their_job_also_after_it_was_renamed(
+    make: Make, job: Job, user: User, now: datetime
+) -> None:
+    made = make()
+    assert made.task.name == f"{job.name} (schedule {made.pk})"
+
+    update_job(job=job, by=user, now=now, name="nightly crawl")
+
+    assert PeriodicTask.objects.get(pk=made.task_id).name == f"nightly crawl (schedule {made.pk})"
+    assert not Schedule.objects.get(pk=made.pk).stale
 
 
 def test_equal_rules_share_a_row_until_one_is_changed(make: Make, by: Actor, now: datetime) -> None:
