@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.core.actors import person
 from apps.core.errors import PanelError
-from apps.core.pasted_tables import decoded
+from apps.core.pasted_tables import MOST_BYTES, decoded
 from apps.jobs import selectors
 from apps.jobs.models import Job
 from apps.jobs.services import groups
@@ -51,7 +51,7 @@ class InputsForm:
         )
         if (file := request.FILES.get("file")) is not None:
             try:
-                form.text = decoded(file.read())
+                form.text = decoded(file.read(MOST_BYTES + 1))
             except PanelError as error:
                 form.take(error)
         return form
