@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+from django.db import connection
 
 from apps.jobs.models import Dependency, Job
 from apps.jobs.services import run_job
-from apps.jobs.services.batches import again_from_failed
-from apps.runs.models import Batch, Run
+from apps.jobs.services.batches import again_from_failed, settle_open
+from apps.runs.models import Batch, Run, RunEvent
 from apps.runs.states import TERMINAL
 from apps.spiders import archive
 from apps.spiders.models import CodeArchive
+from tests.apps.jobs.batches.chain import after, end, jobs_of, start, states
 from tests.apps.runs.agent.rig import lines
 from tests.factories import JobFactory, SpiderFactory
-from tests.journeys.worker import TESTER, Bench, bench
+from tests.journeys.worker import ROOT, TESTER, Bench, bench, wait_for_sessions_to_end
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,3 +104,42 @@ def test_a_chain_fails_in_the_middle_and_goes_on_from_there(panel: Bench) -> Non
     assert report.output == {"n": 13}
     assert not Run.objects.filter(batch=again, job=jobs["fetch"]).exists()
     panel.wait(report, lambda _each: Batch.objects.filter(finished_at=None).count() == 0)
+
+
+# Dies by the kernel's hand between two children that are to go.
+DYING = """
+import os, signal
+import django
+django.setup()
+from django.utils import timezone
+from apps.jobs.services.batches import settling
+
+give_turn = settling.give_turn
+
+def and_die(**given):
+    give_turn(**given)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+settling.give_turn = and_die
+settling.settle_open(now=timezone.now())
+"""
+
+
+def test_an_evaluator_that_is_killed_between_two_children_leaves_both_to_the_next(now: datetime) -> None:
+    first, *children = jobs_of("first", "one", "two")
+    for child in children:
+        after(child, first)
+    batch = start(first, now)
+    end(batch, first, "succeeded", now, looked_at=False)
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    url = urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
+
+    died = subprocess.run([sys.executable, "-c", DYING], cwd=ROOT, env={**os.environ, "DATABASE_URL": url}, check=False)
+
+    assert died.returncode == -signal.SIGKILL
+    wait_for_sessions_to_end()
+    assert states(batch) == {"first": "succeeded", "one": "waiting", "two": "waiting"}
+    settle_open(now=now)
+    settle_open(now=now)
+    assert states(batch) == {"first": "succeeded", "one": "queued", "two": "queued"}
+    assert RunEvent.objects.filter(kind="turn").count() == 2
