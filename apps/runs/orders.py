@@ -165,22 +165,32 @@ def order_of(run: Run, *, trigger: Trigger, parameters: Mapping[str, Any] | None
         arguments=tuple(spec["command"][length:]),
         later=spec.get("later") or {},
         scheduled_for=run.scheduled_for,
-        **_unfilled(spec),
+        **_unfilled(spec, parameters),
     )
 
 
-def _unfilled(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that have been filled in are the run's own, and stay. What never was is filled in anew."""
+def _unfilled(spec: Mapping[str, Any], parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Values that have been filled in are the run's own, and stay. What never was is filled in anew, except where other
+    `parameters` are in its place."""
     if not spec.get("pending"):
         return {}
     instant = spec.get("instant")
+    templates = dict(spec.get("templates") or {})
+    if parameters is not None:
+        templates["parameters"] = unfilled_parameters(spec, parameters)
     return {
-        "templates": spec.get("templates") or {},
+        "templates": templates,
         "zone": spec.get("zone") or "UTC",
         "instant": datetime.fromisoformat(instant) if instant else None,
         "pending": True,
         "calls": spec.get("calls") or {},
     }
+
+
+def unfilled_parameters(spec: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `parameters` that are templates of the order which were never filled in."""
+    typed = (spec.get("templates") or {}).get("parameters") or {} if spec.get("pending") else {}
+    return {name: value for name, value in typed.items() if name in parameters and parameters[name] == value}
 
 
 def as_typed(spec: Mapping[str, Any]) -> dict[str, Any]:

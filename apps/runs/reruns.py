@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,10 +12,12 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.core.actors import Actor
+from apps.core.background import enqueue
 from apps.core.errors import Invalid
 from apps.core.schema_forms import secret_names, split_secrets, validate, with_defaults
+from apps.core.templating import each_text
 from apps.runs.models import Run
-from apps.runs.orders import order_of
+from apps.runs.orders import order_of, unfilled_parameters
 from apps.runs.services import request_run
 from apps.runs.states import Trigger
 from apps.spiders.secrets import keep
@@ -47,7 +49,7 @@ def rerun_changed(
     known = secret_names(schema)
     own = run.spec.get("secrets") or {}
     stored = {name: pk for name, pk in own.items() if name in known and name not in typed}
-    _check(schema, whole, typed, stored)
+    _check(schema, whole, typed, stored, unknown=_unfilled_places(run, whole))
     who = User.objects.filter(pk=by.user_id).first() if by.user_id else None
     label = f"{run.spider.name}: "
     kept = {
@@ -56,11 +58,22 @@ def rerun_changed(
         if value is not None
     }
     order = order_of(run, trigger=trigger, parameters=with_defaults(schema, whole))
-    return request_run(order=replace(order, secrets={**stored, **kept}), by=by, now=now)[0]
+    made, _new = request_run(order=replace(order, secrets={**stored, **kept}), by=by, now=now, waiting=order.pending)
+    if order.pending:
+        enqueue("jobs.prepare", run_id=made.pk)
+    return made
+
+
+def _unfilled_places(run: Run, parameters: Mapping[str, Any]) -> list[tuple[str | int, ...]]:
+    return [place for place, _text in each_text(unfilled_parameters(run.spec, parameters))]
 
 
 def _check(
-    schema: Mapping[str, Any], plain: Mapping[str, Any], typed: Mapping[str, Any], stored: Mapping[str, int]
+    schema: Mapping[str, Any],
+    plain: Mapping[str, Any],
+    typed: Mapping[str, Any],
+    stored: Mapping[str, int],
+    unknown: Collection[tuple[str | int, ...]],
 ) -> None:
     known = secret_names(schema)
     said: dict[str, list[str]] = {}
@@ -72,7 +85,7 @@ def _check(
         ):
             said[name] = [_("A secret is a text of at most 64 KiB.")]
     checked = {name: value for name, value in typed.items() if value is not None and name not in said}
-    for path, sentences in validate(schema, {**plain, **checked}, secrets={*stored, *said}).items():
+    for path, sentences in validate(schema, {**plain, **checked}, secrets={*stored, *said}, unknown=unknown).items():
         said.setdefault(path, sentences)
     if said:
         fields = {f"parameters.{path}" if path else "parameters": sentences for path, sentences in said.items()}

@@ -18,7 +18,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.core.actors import person
 from apps.core.addresses import where_from
 from apps.core.errors import PanelError
-from apps.core.schema_forms import SchemaForm
+from apps.core.schema_forms import UNKNOWN, Render, SchemaForm
+from apps.core.templating import each_text
 from apps.runs import actions
 from apps.runs.forms import read_many
 from apps.runs.models import Run
@@ -62,9 +63,16 @@ def rerun(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _form(request: HttpRequest, run: Run) -> SchemaForm:
     schema, secrets = run.version.parameter_schema, run.spec.get("secrets") or {}
+    samples = _unfilled(run) if run.spec.get("pending") else None
     if request.method == "POST":
-        return SchemaForm(schema, data=request.POST, secrets_set=secrets)
-    return SchemaForm(schema, initial=run.spec["parameters"], secrets_set=secrets)
+        return SchemaForm(schema, data=request.POST, secrets_set=secrets, samples=samples)
+    return SchemaForm(schema, initial=run.spec["parameters"], secrets_set=secrets, samples=samples)
+
+
+def _unfilled(run: Run) -> Render:
+    """Templates of a run that were never filled in will be; whatever else is typed is a value."""
+    waiting = {text for _place, text in each_text(run.spec["parameters"])}
+    return lambda text: UNKNOWN if text in waiting else text
 
 
 def _again(request: HttpRequest, run: Run, form: SchemaForm) -> Run:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
 from apps.accounts.models import User
 from apps.core.actors import person
@@ -457,3 +458,26 @@ def test_the_tab_of_a_run_shows_what_was_typed_beside_what_it_became(
     assert "<bdi>{{ yesterday }}</bdi></code> → <bdi>2026-11-29</bdi>" in page
     assert "--day=2026-11-30" in page
     assert "--day={{ today }}" in page
+
+
+def test_a_run_that_was_never_filled_in_may_be_given_other_values(
+    client: Client, child: Job, upstream: Job, user: User, now: datetime
+) -> None:
+    run = launched(child, user, now)
+    prepare(run_id=run.pk, now=now)
+    client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    page = f"/runs/{run.pk}/rerun/"
+    template = child.parameters["pages"]
+
+    assert f'value="{escape(template)}"' in client.get(page).content.decode()
+    kept = client.post(page, {"p.pages": template, "p.note": "{{ today }}", "p__mode": "form", "with_changes": "1"})
+    given = client.post(page, {"p.pages": "4", "p.note": "", "p__mode": "form", "with_changes": "1"})
+
+    assert (kept.status_code, given.status_code) == (302, 302)
+    waits, goes = Run.objects.filter(pk__gt=run.pk).order_by("pk")
+    RunFactory(job=upstream, state=State.SUCCEEDED, output={"count": 9})
+    assert [prepare(run_id=each.pk, now=now) for each in (waits, goes)] == [State.QUEUED, State.QUEUED]
+    waits.refresh_from_db()
+    goes.refresh_from_db()
+    assert waits.spec["parameters"] == {"pages": 9, "note": "{{ today }}", "deep": False}
+    assert goes.spec["parameters"] == {"pages": 4, "deep": False}
