@@ -27,7 +27,7 @@ OWN: dict[str, str] = {ScheduleType.CRON: "cron", ScheduleType.INTERVAL: "every"
 _NAMES = {"expression": "cron", "every_seconds": "every", "once_at": "at"}
 
 
-def take_plain(schedule: Schedule, changes: Mapping[str, Any], faults: Faults) -> None:
+def take_plain(schedule: Schedule, changes: Mapping[str, Any], *, faults: Faults) -> None:
     """Name, switch and what becomes of missed times."""
     if "name" in changes:
         schedule.name = _name(changes["name"], faults)
@@ -42,7 +42,7 @@ def take_plain(schedule: Schedule, changes: Mapping[str, Any], faults: Faults) -
         schedule.jitter_seconds = checked_span(changes["jitter"] or 0, "jitter", faults, least=0, most=LONGEST_JITTER)
 
 
-def take_rule(schedule: Schedule, changes: Mapping[str, Any], now: datetime, faults: Faults) -> bool:
+def take_rule(schedule: Schedule, changes: Mapping[str, Any], *, now: datetime, faults: Faults) -> bool:
     """Whether its times are others than before."""
     before = _rule(schedule)
     if "timezone" in changes:
@@ -66,7 +66,7 @@ def take_rule(schedule: Schedule, changes: Mapping[str, Any], now: datetime, fau
     return changed
 
 
-def check_jitter(schedule: Schedule, now: datetime, faults: Faults) -> None:
+def check_jitter(schedule: Schedule, *, now: datetime, faults: Faults) -> None:
     """Times must not overtake each other."""
     if not schedule.jitter_seconds or faults:
         return

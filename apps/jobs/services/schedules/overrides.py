@@ -17,7 +17,7 @@ from apps.jobs.services.parameters import check_parameters
 from apps.jobs.services.template_names import known_in_parameters, samples
 
 
-def take_parameters(schedule: Schedule, given: Any, now: datetime, faults: Faults) -> None:
+def take_parameters(schedule: Schedule, given: Any, *, now: datetime, faults: Faults) -> None:
     """Faults are named `parameters.<path>`; those of the job's own values are the job's."""
     if not isinstance(given, Mapping):
         faults["parameters"] = [_("Parameters are an object with a value for each name.")]

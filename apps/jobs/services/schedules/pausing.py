@@ -25,7 +25,7 @@ def pause_schedule(
 ) -> Schedule:
     """Said again it changes the reason and the end."""
     faults: Faults = {}
-    text = checked_reason(reason, "reason", faults)
+    text = checked_reason(reason, name="reason", faults=faults)
     if until is not None and (until.tzinfo is None or until <= now):
         faults["until"] = [_("This time lies in the past.")]
     if faults:
@@ -51,7 +51,7 @@ def resume_schedule(*, schedule: Schedule, by: Actor, now: datetime) -> Schedule
     return own
 
 
-def checked_reason(given: Any, name: str, faults: Faults) -> str:
+def checked_reason(given: Any, *, name: str, faults: Faults) -> str:
     text = given.strip() if isinstance(given, str) else ""
     if not text or len(text) > LONGEST_REASON or not text.isprintable():
         faults[name] = [_("Say why in 1 to 200 printable characters: everybody reads it.")]

@@ -19,7 +19,7 @@ from apps.jobs.services.schedules.pausing import checked_reason
 def scheduling_off(*, by: Actor, now: datetime, why: str) -> None:
     """No schedule fires until it is on again. Said again it changes the reason only."""
     faults: Faults = {}
-    text = checked_reason(why, "why", faults)
+    text = checked_reason(why, name="why", faults=faults)
     if faults:
         raise Invalid(_("Some of this cannot be taken."), fields=faults)
     clock = _clock()

@@ -137,12 +137,12 @@ def _take(own: Schedule, changes: Mapping[str, Any], now: datetime) -> bool:
     """Check everything, so that a person sees all faults at once. Whether its times are others than before."""
     faults: Faults = {}
     was_enabled = own.enabled
-    take_plain(own, changes, faults)
-    moved = take_rule(own, changes, now, faults)
+    take_plain(own, changes, faults=faults)
+    moved = take_rule(own, changes, now=now, faults=faults)
     if moved or "jitter" in changes:
-        check_jitter(own, now, faults)
+        check_jitter(own, now=now, faults=faults)
     if "parameters" in changes:
-        take_parameters(own, changes["parameters"], now, faults)
+        take_parameters(own, changes["parameters"], now=now, faults=faults)
     if faults:
         raise Invalid(_("Some of this cannot be taken."), fields=faults)
     return moved or own.enabled != was_enabled
