@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from threading import Barrier, Thread
 from typing import Any
+
+from django.db import connection
 
 from apps.core.actors import SYSTEM
 from apps.jobs.models import Dependency, Job
@@ -53,3 +57,25 @@ def end(batch: Batch, job: Job, state: str, now: datetime, *, looked_at: bool = 
         settle(batch_id=batch.pk, now=now)
     run.refresh_from_db()
     return run
+
+
+def at_once(*works: Callable[[], object]) -> list[BaseException]:
+    """Each in a thread with a connection of its own, all let go at the same moment; what they raised."""
+    together = Barrier(len(works))
+    raised: list[BaseException] = []
+
+    def do(work: Callable[[], object]) -> None:
+        together.wait()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 (handed to the test)
+            raised.append(error)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=do, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised

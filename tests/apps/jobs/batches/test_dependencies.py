@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 
 from apps.accounts.models import User
 from apps.accounts.rights import grant
@@ -18,7 +16,7 @@ from apps.core.errors import Invalid, PanelError
 from apps.jobs.models import Dependency, Job
 from apps.jobs.services import update_job
 from apps.jobs.services.graph import MOST_UPSTREAMS, set_dependencies
-from tests.apps.jobs.batches.chain import after, jobs_of
+from tests.apps.jobs.batches.chain import after, at_once, jobs_of
 from tests.factories import AdminFactory, JobFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -178,8 +176,6 @@ def test_jobs_in_the_way_that_may_not_be_seen_go_by_their_number(now: datetime) 
 def test_two_who_save_half_a_circle_each_at_once(half: str, now: datetime) -> None:
     a, b = jobs_of("a", "b")
     admin = AdminFactory()
-    together = Barrier(2)
-    refusals: list[PanelError] = []
 
     def first() -> None:
         follow(a, [(b.pk, "success")], now, by=admin)
@@ -190,19 +186,8 @@ def test_two_who_save_half_a_circle_each_at_once(half: str, now: datetime) -> No
         else:
             follow(b, [(a.pk, "success")], now, by=admin)
 
-    def save(one_half: Any) -> None:
-        together.wait()
-        try:
-            one_half()
-        except PanelError as error:
-            refusals.append(error)
-        connection.close()
-
-    threads = [Thread(target=save, args=(one_half,)) for one_half in (first, second)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    refusals = at_once(first, second)
 
     assert len(refusals) == 1
+    assert isinstance(refusals[0], PanelError)
     assert "circle" in str(refusals[0].fields)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from threading import Barrier, Thread
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.core.actors import SYSTEM
 from apps.jobs import tasks
@@ -19,7 +19,7 @@ from apps.runs import reasons
 from apps.runs.models import Batch, Run, RunEvent
 from apps.runs.services import request_stop
 from apps.runs.states import State
-from tests.apps.jobs.batches.chain import after, end, jobs_of, run_of, start, states
+from tests.apps.jobs.batches.chain import after, at_once, end, jobs_of, run_of, start, states
 from tests.factories import AdminFactory, JobFactory, RunFactory, SpiderFactory
 
 pytestmark = pytest.mark.django_db
@@ -365,18 +365,7 @@ def test_many_evaluators_at_once_give_each_turn_once(now: datetime) -> None:
         after(child, a)
     batch = start(a, now)
     end(batch, a, "succeeded", now, looked_at=False)
-    together = Barrier(6)
-
-    def look() -> None:
-        together.wait()
-        settle(batch_id=batch.pk, now=now)
-        connection.close()
-
-    threads = [Thread(target=look) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert not at_once(*[lambda: settle(batch_id=batch.pk, now=now)] * 6)
 
     assert RunEvent.objects.filter(kind="turn").count() == 6
     assert RunEvent.objects.filter(to_state="queued", from_state="waiting").count() == 6
@@ -389,25 +378,12 @@ def test_launches_from_both_ends_of_a_chain_do_not_wait_for_each_other(now: date
     x = JobFactory(spider=a.spider, overlap=Overlap.ALLOW)
     after(b, a, x)
     after(c, b, a)
-    together = Barrier(4)
-    faults: list[BaseException] = []
 
     def launch(job: Job) -> None:
-        together.wait()
-        try:
-            for _ in range(10):
-                run_job(job=job, by=SYSTEM, now=now, trigger="manual")
-        except BaseException as error:  # noqa: BLE001 (told below)
-            faults.append(error)
-        connection.close()
+        for _ in range(10):
+            run_job(job=job, by=SYSTEM, now=now, trigger="manual")
 
-    threads = [Thread(target=launch, args=(job,)) for job in (a, b, c, x)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert not faults
+    assert not at_once(*(partial(launch, job) for job in (a, b, c, x)))
     assert Batch.objects.count() == 30
 
 
