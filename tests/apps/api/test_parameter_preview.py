@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from apps.accounts.rights import grant
 from apps.jobs.models import CallHost
@@ -12,6 +16,7 @@ from tests.factories import JobFactory, SpiderFactory
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "/api/v1/jobs/preview-parameters/"
+CALL_PARTS = ["method", "url", "headers", "secret_headers", "body"]
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -100,3 +105,66 @@ def test_calls_are_made_only_when_asked_and_by_who_may_run(api, owner, spider, n
     assert shown.data["open"] == {"parameters.note": "{{ call.one.x }}"}
     assert shown.data["parameters"]["note"] == "{{ call.one.x }}"
     assert refused.status_code == 403
+
+
+ODD = st.sampled_from(
+    [
+        "",
+        "\x00",
+        "\ud800",
+        "{{",
+        "}}",
+        "{{7*7}}",
+        "{{ today }}",
+        "{{ params.note }}",
+        "{{ upstream.1.x }}",
+        "{% x %}",
+        "中文",
+    ]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ODD | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ODD | st.sampled_from(CALL_PARTS), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    body=st.fixed_dictionaries(
+        {},
+        optional={
+            "parameters": st.dictionaries(st.sampled_from(["since", "pages", "note", "x"]), VALUES, max_size=3),
+            "arguments": st.lists(ODD, max_size=3) | VALUES,
+            "env": st.dictionaries(ODD, ODD, max_size=2) | VALUES,
+            "scheduled_for": VALUES,
+            "timezone": st.sampled_from(["UTC", "Asia/Shanghai", "../etc/passwd", "posixrules", "\x00"]) | VALUES,
+            "calls": VALUES,
+        },
+    )
+)
+def test_no_body_breaks_the_preview(api_for, spider, body):
+    answer = api_for.post(ADDRESS, json.dumps({"spider": spider.name, **body}), content_type="application/json")
+    assert answer.status_code in (200, 400)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    body=st.fixed_dictionaries(
+        {},
+        optional={
+            "arguments": st.lists(ODD, max_size=3) | VALUES,
+            "calls": st.dictionaries(
+                st.sampled_from(["a", "b-c", "", "1"]) | ODD,
+                st.fixed_dictionaries({}, optional=dict.fromkeys(CALL_PARTS, VALUES)) | VALUES,
+                max_size=2,
+            )
+            | VALUES,
+            "env": st.dictionaries(st.sampled_from(["A", "B"]), ODD, max_size=2),
+        },
+    )
+)
+def test_no_body_breaks_the_saving_of_a_job(api_for, spider, owner, body):
+    job = JobFactory(spider=spider, project=spider.project)
+    answer = api_for.patch(f"/api/v1/jobs/{job.pk}/", json.dumps(body), content_type="application/json")
+    assert answer.status_code in (200, 400)
