@@ -158,6 +158,8 @@ class Clock(models.Model):
     off_why = models.CharField(_("reason"), max_length=200, blank=True)
     # By the clock of the database: a time before it means that the clock was set back.
     seen_at = models.DateTimeField(null=True, blank=True)
+    # By what rules of its zone next times were reckoned: {zone: digest}.
+    zones = models.JSONField(default=dict, blank=True, db_default={})
 
     class Meta:
         verbose_name = _("clock")

@@ -11,11 +11,13 @@ from apps.jobs.services.firing.compiling import compile_stale
 from apps.jobs.services.firing.keeping import Keeper
 from apps.jobs.services.firing.passes import fire_some
 from apps.jobs.services.firing.stepping_back import note_clock
+from apps.jobs.services.firing.zones import review_zones
 
 # A change is seen within this time; what is due is looked for when it is due.
 LOOK_SECONDS = 0.9
 # After a look that found nothing to do although something is due: others hold it.
 AGAIN_SECONDS = 0.1
+SOON_SECONDS = 0.02
 # So many passes over what is on time for one over what is late.
 FRESH_PASSES = 20
 
@@ -57,6 +59,8 @@ def look(*, keeper: Keeper | None = None, now: datetime | None = None) -> Look:
     moved = _fire_due(keeper, now) if is_due else 0
     if compiled or moved:
         return Look(moved, 0.0)
+    if not is_due and review_zones(review=keeper.review, now=seen.now):
+        return Look(0, SOON_SECONDS)
     return Look(0, AGAIN_SECONDS if is_due else _until(seen))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
+from django.db import connection
+
 from apps.jobs.models import Schedule
 from apps.jobs.services.firing.keeping import Keeper
 from apps.jobs.services.firing.transactions import short_transaction
@@ -17,18 +19,14 @@ _AT_ONCE = 200
 
 
 def compile_stale(*, keeper: Keeper, now: datetime | None = None) -> int:
-    """Read anew what was changed behind the compiled copies; how many."""
-    count = 0
-    while keeper.goes_on():
-        try:
-            done = _compile(keeper, now, _AT_ONCE)
-        except Exception:
-            logger.exception("changed schedules could not be compiled together")
-            done = _compile_apart(keeper, now)
-        count += done
-        if done < _AT_ONCE:
-            break
-    return count
+    """Read some of what was changed behind the compiled copies anew; how many. The rest waits for what is due."""
+    try:
+        return _compile(keeper, now, _AT_ONCE)
+    except Exception:
+        if connection.connection is None or connection.connection.closed:
+            raise
+        logger.exception("changed schedules could not be compiled together")
+        return _compile_apart(keeper, now)
 
 
 def _compile(keeper: Keeper, now: datetime | None, most: int, only: int | None = None) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from apps.jobs.services.firing.transactions import Hook, run_hooks
+from apps.jobs.services.firing.zones import Review
 
 # A job that is locked is free again in no time, unless its holder is frozen.
 BUSY_SECONDS = 0.3
@@ -30,6 +31,7 @@ class Keeper:
     after_commit: Callable[[list[Hook]], None] = run_hooks
     goes_on: Callable[[], bool] = _always
     at_once: int = MOST_AT_ONCE
+    review: Review = field(default_factory=Review)
     _until: dict[int, float] = field(default_factory=dict)
     _tries: dict[int, int] = field(default_factory=dict)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import zoneinfo
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from apps.jobs.models import Clock, Firing
+from apps.jobs.services.firing import Keeper, look
 from apps.runs.models import Run
 from tests.apps.jobs.firing.timed import HOUR, MINUTE, NOON, ledger, schedule, ticks
 
@@ -64,3 +69,46 @@ def test_the_latest_time_is_kept_while_others_look_too() -> None:
     assert Clock.objects.get().seen_at == NOON
     ticks(NOON + 6 * SECOND)
     assert Clock.objects.get().seen_at == NOON + 6 * SECOND
+
+
+# -- rules of zones -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def zone_files(tmp_path: Path) -> Iterator[Path]:
+    """A folder that stands before the zone files of the system."""
+    before = zoneinfo.TZPATH
+    zoneinfo.reset_tzpath([str(tmp_path), *before])
+    yield tmp_path
+    zoneinfo.reset_tzpath(before)
+    ZoneInfo.clear_cache(only_keys=["Europe/Berlin"])
+
+
+def zone_file(name: str) -> bytes:
+    found = [path for folder in zoneinfo.TZPATH if (path := Path(folder, name)).is_file()]
+    return found[0].read_bytes()
+
+
+def test_new_rules_of_a_zone_move_the_next_time_after_a_restart(zone_files: Path) -> None:
+    """Berlin takes Lisbon's clock: an hour later in UTC."""
+    own = schedule(cron="0 18 * * *", timezone="Europe/Berlin")
+    other = schedule(cron="0 18 * * *", timezone="Asia/Tokyo")
+    ticks(NOON + MINUTE)
+    (zone_files / "Europe").mkdir()
+    (zone_files / "Europe" / "Berlin").write_bytes(zone_file("Europe/Lisbon"))
+    ZoneInfo.clear_cache(only_keys=["Europe/Berlin"])
+    for _look in range(3):
+        ticks(NOON + 2 * MINUTE, keeper=Keeper())
+    own.refresh_from_db()
+    other.refresh_from_db()
+    assert (own.next_slot_at, own.next_fire_at) == (NOON + 6 * HOUR, NOON + 6 * HOUR)
+    assert other.next_slot_at == NOON + 21 * HOUR
+    ticks(NOON + 6 * HOUR)
+    assert ledger(own) == [("18:00", "fired", "")]
+
+
+def test_rules_that_are_as_they_were_are_looked_at_once() -> None:
+    schedule(cron="0 18 * * *", timezone="Europe/Berlin")
+    assert any(look(now=NOON).seconds < 0.1 for _look in range(3))
+    keeper = Keeper()
+    assert all(look(keeper=keeper, now=NOON).seconds > 0.1 for _look in range(3))
