@@ -22,6 +22,9 @@ from apps.jobs.timing.spans import span
 
 MINUTE = timedelta(minutes=1)
 _INSTANT = timedelta(microseconds=1)
+# How the log of changes tells of another rule.
+_CHANGED = "changed: "
+_RULE = {"type", "cron", "every", "at", "anchor_at", "timezone", "start_at", "end_at"}
 # Of a rule that fires each second a minute has no more.
 MOST_ROWS = 60
 
@@ -164,10 +167,12 @@ def _switched_off(schedule: Schedule, slot: datetime) -> str:
 
 
 def _change_after(schedule: Schedule, slot: datetime) -> LogEntry | None:
-    """The first change after that time of what decides about times."""
-    notes = _notes(schedule).filter(action_time__gt=slot)
-    rules = Q(change_message__startswith="changed: ") | Q(change_message="enabled")
-    return notes.filter(rules).order_by("action_time", "pk").first()
+    """The first change of its rule after that time."""
+    notes = _notes(schedule).filter(action_time__gt=slot, change_message__startswith=_CHANGED)
+    for note in notes.order_by("action_time", "pk")[:MOST_ROWS]:
+        if _RULE & {*note.change_message.removeprefix(_CHANGED).split(", ")}:
+            return note
+    return None
 
 
 def _notes(schedule: Schedule) -> QuerySet[LogEntry]:

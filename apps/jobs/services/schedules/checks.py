@@ -25,6 +25,14 @@ MOST_MADE_UP = 1000
 RULE = ("type", "cron", "every", "at", "anchor_at", "timezone", "start_at", "end_at")
 OWN: dict[str, str] = {ScheduleType.CRON: "cron", ScheduleType.INTERVAL: "every", ScheduleType.ONCE: "at"}
 _NAMES = {"expression": "cron", "every_seconds": "every", "once_at": "at"}
+# Every column that people decide about, by the name that they use.
+SAID = {
+    **{name: name for name in ("type", "anchor_at", "timezone", "start_at", "end_at", "name", "parameters")},
+    **_NAMES,
+    "typed": "cron",
+    "jitter_seconds": "jitter",
+    **dict.fromkeys(("misfire", "misfire_grace_seconds", "misfire_cap", "misfire_spacing_seconds"), "misfire"),
+}
 
 
 def take_plain(schedule: Schedule, changes: Mapping[str, Any], *, faults: Faults) -> None:
@@ -56,7 +64,7 @@ def take_rule(schedule: Schedule, changes: Mapping[str, Any], *, now: datetime, 
         return False
     new_type, schedule.type = kind != schedule.type, kind
     _refuse_others(schedule, changes, faults)
-    if new_type or changes.get(OWN[schedule.type]) is not None:
+    if new_type or OWN[schedule.type] in changes:
         _take_own(schedule, changes, now, faults)
     if schedule.type == ScheduleType.INTERVAL and not faults:
         _take_anchor(schedule, changes, now, before, faults)

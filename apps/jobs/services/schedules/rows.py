@@ -32,15 +32,22 @@ def next_number() -> int:
 
 def make_rows(schedule: Schedule) -> PeriodicTask:
     """Past `save()` of django-celery-beat, which would make every beat read all its tasks anew: none sends this one."""
-    task = PeriodicTask(task=FIRE_TASK, kwargs=json.dumps({"schedule": schedule.pk}), **_columns(schedule))
+    task = PeriodicTask(kwargs=json.dumps({"schedule": schedule.pk}), **_columns(schedule))
+    for column, value in _rule_columns(schedule).items():
+        setattr(task, column, value)
     return PeriodicTask.objects.bulk_create([task])[0]
 
 
-def rewrite_rows(schedule: Schedule) -> None:
-    """What the schedule says into its rows; rows that others use too are left to them."""
-    before = PeriodicTask.objects.values(*_KINDS).get(pk=schedule.task_id)
-    PeriodicTask.objects.filter(pk=schedule.task_id).update(**_columns(schedule))
-    drop_unused([before])
+def rewrite_rows(schedule: Schedule, *, rule: bool) -> None:
+    """What the schedule says into its rows; rows that others use too are left to them. Without its `rule`, what is
+    stored of that stays, be it ever so broken."""
+    task = PeriodicTask.objects.filter(pk=schedule.task_id)
+    if not rule:
+        task.update(**_columns(schedule))
+        return
+    before = used_rows([schedule.task_id])
+    task.update(**_columns(schedule), **_rule_columns(schedule))
+    drop_unused(before)
 
 
 def rename_rows(job: Job) -> None:
@@ -77,15 +84,16 @@ def _columns(schedule: Schedule) -> dict[str, Any]:
         "start_time": schedule.start_at,
         "expires": schedule.end_at,
         "expire_seconds": None,
-        "one_off": schedule.type == ScheduleType.ONCE,
-        "solar_id": None,
-        **dict.fromkeys(_KINDS),
-        **_rule(schedule),
     }
 
 
 def _task_name(job: Job, schedule_pk: int) -> str:
     return f"{job.name[:150]} (schedule {schedule_pk})"
+
+
+def _rule_columns(schedule: Schedule) -> dict[str, Any]:
+    one_off = schedule.type == ScheduleType.ONCE
+    return {"task": FIRE_TASK, "one_off": one_off, "solar_id": None, **dict.fromkeys(_KINDS), **_rule(schedule)}
 
 
 def _rule(schedule: Schedule) -> dict[str, int]:

@@ -17,7 +17,7 @@ from apps.jobs.policies import Faults
 from apps.jobs.selectors.due import fire_at
 from apps.jobs.services.ledger import account_overdue
 from apps.jobs.services.locking import locked_job
-from apps.jobs.services.schedules.checks import RULE, check_jitter, take_plain, take_rule
+from apps.jobs.services.schedules.checks import RULE, SAID, check_jitter, take_plain, take_rule
 from apps.jobs.services.schedules.compiling import aim, recompile
 from apps.jobs.services.schedules.locking import locked_schedule
 from apps.jobs.services.schedules.overrides import take_parameters
@@ -99,20 +99,20 @@ def update_schedule(
         account_overdue(schedule=own, now=now)
         recompile(schedule=own, now=now)
     stored = {field.attname: getattr(own, field.attname) for field in Schedule._meta.concrete_fields}
-    moved = _take(own, changes, now)
+    another_rule = _take(own, changes, now)
     if all(getattr(own, name) == value for name, value in stored.items()):
         return own
-    if moved:
+    if another_rule or own.enabled != stored["enabled"]:
         # By its times as they were.
         account_overdue(schedule=Schedule(**stored), now=now)
-        rewrite_rows(own)
-        own.trouble = ""
+        own.trouble = "" if another_rule else own.trouble
         aim(own, now)
     elif own.next_slot_at and own.jitter_seconds != stored["jitter_seconds"]:
         own.next_fire_at = fire_at(own, own.next_slot_at)
+    rewrite_rows(own, rule=another_rule)
     own.stale, own.updated_at = False, now
     own.save()
-    note_change(own, by, _what(own, stored, changes))
+    _note(own, stored, by)
     return own
 
 
@@ -134,21 +134,23 @@ def delete_schedule(*, schedule: Schedule, by: Actor, now: datetime) -> None:
 
 
 def _take(own: Schedule, changes: Mapping[str, Any], now: datetime) -> bool:
-    """Check everything, so that a person sees all faults at once. Whether its times are others than before."""
+    """Check everything, so that a person sees all faults at once. Whether its rule is another than before."""
     faults: Faults = {}
-    was_enabled = own.enabled
     take_plain(own, changes, faults=faults)
-    moved = take_rule(own, changes, now=now, faults=faults)
-    if moved or "jitter" in changes:
+    another_rule = take_rule(own, changes, now=now, faults=faults)
+    if another_rule or "jitter" in changes:
         check_jitter(own, now=now, faults=faults)
     if "parameters" in changes:
         take_parameters(own, changes["parameters"], now=now, faults=faults)
     if faults:
         raise Invalid(_("Some of this cannot be taken."), fields=faults)
-    return moved or own.enabled != was_enabled
+    return another_rule
 
 
-def _what(own: Schedule, stored: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
-    if own.enabled != stored["enabled"] and changes.keys() == {"enabled"}:
-        return "enabled" if own.enabled else "disabled"
-    return "changed: " + ", ".join(sorted(changes))
+def _note(own: Schedule, stored: Mapping[str, Any], by: Actor) -> None:
+    """Whether it was on at some time can be read from the log of changes: that has a line of its own."""
+    if own.enabled != stored["enabled"]:
+        note_change(own, by, "enabled" if own.enabled else "disabled")
+    changed = {name for column, name in SAID.items() if getattr(own, column) != stored[column]}
+    if changed:
+        note_change(own, by, f"changed: {', '.join(sorted(changed))}")

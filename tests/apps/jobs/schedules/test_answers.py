@@ -128,6 +128,14 @@ def test_a_time_whose_rule_was_changed_later(make: Make, job: Job, by: Actor) ->
     assert f"{by.name} changed the schedule on 2031-05-08 12:00 UTC" in why_not_fired(job, THREE, now=NOON + 3 * DAY)
 
 
+def test_a_later_change_of_something_else_explains_nothing(make: Make, job: Job, by: Actor) -> None:
+    made = make(now=NOON)
+    update_schedule(schedule=made, by=by, now=NOON + HOUR, name="nightly")
+    noted_at("changed: name", NOON + 2 * DAY)
+
+    assert "late by" in why_not_fired(job, THREE, now=NOON + 3 * DAY)
+
+
 def test_a_time_that_nobody_has_come_by(make: Make, job: Job) -> None:
     make(now=NOON)
 

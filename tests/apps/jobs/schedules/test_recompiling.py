@@ -199,6 +199,17 @@ def test_a_broken_one_can_be_mended_on_the_pages_too(make: Make, by: Actor) -> N
     assert (mended.trouble, mended.next_slot_at) == ("", datetime(2031, 5, 7, 3, tzinfo=UTC))
 
 
+@pytest.mark.parametrize("sql", [sql for sql, word in BROKEN if word])
+def test_a_broken_one_can_be_switched_off_and_renamed_as_it_is(make: Make, by: Actor, sql: str) -> None:
+    found = broken(make(now=NOON), sql)
+
+    off = update_schedule(schedule=found, by=by, now=NOON, enabled=False, name="later")
+    on = update_schedule(schedule=found, by=by, now=NOON, enabled=True)
+
+    assert (off.enabled, on.enabled, on.name, on.next_slot_at) == (False, True, "later", None)
+    assert on.trouble == found.trouble
+
+
 def test_a_page_does_not_undo_what_was_just_changed_in_the_admin(make: Make, by: Actor) -> None:
     made = make(now=NOON, cron="0 3 * * *")
     CrontabSchedule.objects.filter(pk=made.task.crontab_id).update(hour="5")

@@ -358,6 +358,30 @@ def test_another_type_forgets_what_the_old_one_had(make: Make, by: Actor, now: d
     assert task.interval is not None
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_rule_cannot_be_taken_away(make: Make, by: Actor, now: datetime, nothing: Any) -> None:
+    with pytest.raises(Invalid) as refusal:
+        update_schedule(schedule=make(), by=by, now=now, cron=nothing)
+
+    assert set(faults_of(refusal)) == {"cron"}
+
+
+def test_the_log_of_changes_names_what_is_other_than_before(make: Make, by: Actor, now: datetime) -> None:
+    made = make()
+    said = {"type": "cron", "cron": "0 3 * * *", "timezone": "UTC", "parameters": {"pages": 5}, "enabled": False}
+    update_schedule(schedule=made, by=by, now=now, **said, misfire={"policy": "once", "cap": 3}, name="nightly")
+
+    noted = LogEntry.objects.order_by("pk").values_list("change_message", flat=True)
+    assert [*noted][1:] == ["disabled", "changed: misfire, name, parameters"]
+
+
+def test_the_name_stands_in_the_tables_of_beat_too(make: Make, by: Actor, now: datetime) -> None:
+    made = make()
+    update_schedule(schedule=made, by=by, now=now, name="nightly")
+
+    assert PeriodicTask.objects.get(pk=made.task_id).description == "nightly"
+
+
 def test_a_date_that_has_passed_does_not_stand_in_the_way_of_other_changes(make: Make, by: Actor) -> None:
     made = make(now=NOON, type="once", at=NOON + timedelta(hours=1))
 
