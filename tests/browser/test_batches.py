@@ -107,7 +107,9 @@ def test_the_graph_follows_the_runs_and_leads_to_them(open_page: OpenPage, now: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_batch_is_stopped_and_taken_up_again_by_its_buttons(open_page: OpenPage, now: datetime) -> None:
+def test_a_batch_is_stopped_and_taken_up_again_by_its_buttons(
+    open_page: OpenPage, take_screenshot: Callable[[Page, str], Path], now: datetime
+) -> None:
     ada, jobs, batch = twelve(now)
     end(batch, jobs["a"], "succeeded", now)
     page = open_page(f"/batches/{batch.pk}/", ada)
@@ -116,11 +118,14 @@ def test_a_batch_is_stopped_and_taken_up_again_by_its_buttons(open_page: OpenPag
     page.locator("#confirm-yes").click()
     expect(page.locator('.claw-node[data-node="Prices east"]')).to_have_attribute("data-state", "canceled")
     settle(batch_id=batch.pk, now=now)
+    page.reload()
+    take_screenshot(page, "batch-stopped")
     page.get_by_role("button", name="Run again from the failed one").click()
 
     expect(page.get_by_text("Goes on from")).to_be_visible()
     expect(page.locator('.claw-node[data-node="Find shops"]')).to_have_class(re.compile("claw-node-settled"))
     expect(page.locator('.claw-node[data-node="Prices east"]')).to_have_attribute("data-state", "queued")
+    take_screenshot(page, "batch-again")
 
 
 @pytest.mark.django_db(transaction=True)
