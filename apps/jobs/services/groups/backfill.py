@@ -32,6 +32,8 @@ from apps.runs.states import Trigger
 # Between both ends a rule gives its times without the first end: a moment earlier takes it in.
 _MOMENT = timedelta(microseconds=1)
 _LEAST_URGENT, _NOT_BEFORE = 9, 7
+# Long before any data: at the beginning of the calendar there is no moment earlier.
+FIRST_YEAR = 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ def _wanted(
 
 
 def _range_faults(start: datetime, end: datetime, now: datetime) -> dict[str, list[str]]:
+    if start.year < FIRST_YEAR:
+        return {"start": [_("This is too far away.")]}
     if end < start:
         return {"end": [_("The end lies before the start.")]}
     if end > now:

@@ -180,6 +180,66 @@ def test_a_range_that_cannot_be_is_refused(
     assert not Batch.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"start": "0001-01-01T00:00:00+14:00"},
+        {"start": "0001-01-01T00:00:00Z"},
+        {"start": "9999-12-31T23:59:59-14:00", "end": "9999-12-31T23:59:59-14:00"},
+        {"start": "0001-01-01T00:00:00Z", "end": "0001-01-01T00:00:00Z"},
+        {"instants": ["0001-01-01T00:00:00Z"]},
+        {"instants": ["9999-12-31T23:59:59-14:00"]},
+        {"schedule": 10**30},
+        {"schedule": -1},
+        {"schedule": None},
+        {"schedule": "1; DROP TABLE"},
+        {"concurrency": 10**30},
+        {"again": "perhaps"},
+        {"instants": "2026"},
+        {"instants": [[]]},
+    ],
+)
+def test_hostile_ranges_are_refused_and_break_nothing(
+    client: APIClient, job: Job, schedule: Schedule, body: dict[str, Any]
+) -> None:
+    for preview in (False, True):
+        whole = {"schedule": schedule.pk, "preview": preview, **RANGE, **body}
+        # A preview does not look at what only a start takes.
+        assert ask(client, f"jobs/{job.pk}/backfills/", whole).status_code in ((200, 400) if preview else (400,))
+    assert not Batch.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"rows": [{"keyword": "a\0b"}]},
+        {"rows": [{"keyword": "\ud800"}]},
+        {"rows": [{"keyword": 10**400}]},
+        {"rows": [{"keyword": [[[[]]]]}]},
+        {"rows": [{"": 1}]},
+        {"rows": [{"a.b": 1}]},
+        {"rows": {"keyword": "x"}},
+        {"rows": [None]},
+        {"csv": "keyword\na\0b\n"},
+        {"csv": "keyword\n" + '"' * 1001},
+        {"csv": "\ud800"},
+        {"csv": ["keyword"]},
+        {"csv": "\ufeff\ufeff"},
+        {"csv": "," * 1000},
+        {"csv": "keyword\nx\n", "name": "a\0"},
+        {"csv": "keyword\nx\n", "column": "\0"},
+        {"csv": "keyword\n{{ ''.__class__ }}\n"},
+        {"csv": "keyword\n{{ upstream.nobody.x }}\n"},
+    ],
+)
+def test_hostile_tables_are_refused_and_break_nothing(client: APIClient, job: Job, body: dict[str, Any]) -> None:
+    content = json.dumps(body)
+    answer = client.post(f"/api/v1/jobs/{job.pk}/inputs/", content, content_type="application/json")
+
+    assert answer.status_code == 400, answer.content
+    assert not Batch.objects.exists()
+
+
 def test_a_schedule_of_another_job_is_no_schedule_of_this_one(client: APIClient, job: Job) -> None:
     answer = ask(client, f"jobs/{job.pk}/backfills/", {"schedule": schedule_of(searching()).pk, **RANGE})
 
