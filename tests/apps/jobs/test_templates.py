@@ -5,10 +5,12 @@ from __future__ import annotations
 import http.server
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils.html import escape
 
@@ -481,3 +483,25 @@ def test_a_run_that_was_never_filled_in_may_be_given_other_values(
     goes.refresh_from_db()
     assert waits.spec["parameters"] == {"pages": 9, "note": "{{ today }}", "deep": False}
     assert goes.spec["parameters"] == {"pages": 4, "deep": False}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_four_who_prepare_one_run_at_once_one_makes_the_call(
+    caller: Job, user: User, now: datetime, shop: Any
+) -> None:
+    run = launched(caller, user, now)
+    together = threading.Barrier(4)
+
+    def prepared(_number: int) -> str:
+        together.wait()
+        try:
+            return prepare(run_id=run.pk, now=now, guard=nobody_minds)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        states = list(pool.map(prepared, range(4)))
+
+    assert sorted(states) == ["", "", "", State.QUEUED]
+    assert len(shop.asked) == 1
+    assert run.events.filter(to_state=State.QUEUED).count() == 1
