@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.db import connection
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
 from apps.jobs.models import FIRE_TASK, Job, Schedule, ScheduleType
@@ -15,6 +16,10 @@ from apps.jobs.services.schedules.compiling import aim
 from apps.jobs.services.schedules.rows import CRON_COLUMNS
 from tests.factories import SpiderFactory
 
+_NAME_THEM = """
+UPDATE django_celery_beat_periodictask t SET kwargs = json_build_object('schedule', s.id)::text
+FROM jobs_schedule s WHERE s.task_id = t.id AND s.id = ANY(%s)
+"""
 Rule = Callable[[int], dict[str, Any]]
 
 
@@ -41,17 +46,13 @@ def many_schedules(jobs: Sequence[Job], rule: Rule, *, now: datetime, **more: An
         Schedule(job=job, created_at=now, updated_at=now, **rule(number), **more) for number, job in enumerate(jobs)
     ]
     rows: dict[tuple[Any, ...], Any] = {}
-    tasks = [
-        PeriodicTask(name=f"{FIRE_TASK} {each.job_id} {number}", task=FIRE_TASK, **_row(each, rows))
-        for number, each in enumerate(made)
-    ]
+    tasks = [PeriodicTask(name=f"{FIRE_TASK} {uuid.uuid4()}", task=FIRE_TASK, **_row(each, rows)) for each in made]
     for schedule, task in zip(made, PeriodicTask.objects.bulk_create(tasks, batch_size=1000), strict=True):
         schedule.task = task
         aim(schedule, now)
     Schedule.objects.bulk_create(made, batch_size=1000)
-    for schedule in made:
-        schedule.task.kwargs = json.dumps({"schedule": schedule.pk})
-    PeriodicTask.objects.bulk_update(tasks, ["kwargs"], batch_size=500)
+    with connection.cursor() as cursor:
+        cursor.execute(_NAME_THEM, [[schedule.pk for schedule in made]])
     return made
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.bench import claim, idle, logs, pages, throughput, trigger
+from tests.bench import claim, idle, logs, pages, schedules, throughput, trigger
 from tests.bench.figures import Figure
 from tests.panel import ROOT, Panel, panel
 
@@ -23,6 +23,7 @@ def measure(started: Panel) -> list[Figure]:
         ("throughput", throughput.throughput),
         ("takeover", throughput.takeover),
         ("claim", claim.claim_times),
+        ("schedules", schedules.schedule_times),
         ("bulk log", logs.bulk_log),
         ("live latency", logs.live_latency),
         ("items", logs.item_rate),
