@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from apps.accounts.models import User
 from apps.accounts.rights import ACTIONS, ROLES, actions_on, allowed, can, grant, revoke
 from apps.jobs.models import Job
-from apps.runs.models import Node, Run
+from apps.runs.models import Batch, Node, Run
 from apps.spiders.models import Project, Spider
 from tests.factories import AdminFactory, GroupFactory, NodeFactory, RunFactory, UserFactory
 
@@ -72,6 +73,20 @@ def test_a_right_reaches_what_hangs_on_its_anchor(run: Run, anchor: str, through
         assert answers(user, action, run) == set(REACH[anchor])
         assert actions_on(user, run) == {action}
         assert allowed(user, action, Run).count() == (1 if scope == "object" else 2)
+
+
+@pytest.mark.parametrize("anchor", ANCHORS)
+def test_a_right_reaches_what_hangs_on_a_job(run: Run, anchor: str, now: datetime) -> None:
+    batch = Batch.objects.create(
+        project=run.project, job=run.job, kind="inputs", trigger="inputs", actor="x", created_at=now
+    )
+    user = UserFactory()
+    grant(user, "run", ANCHORS[anchor](run))
+
+    assert can(user, "run", batch)
+    assert actions_on(user, batch) == {"run"}
+    batch.job = None
+    assert actions_on(user, batch) == ({"run"} if anchor == "project" else set())
 
 
 def test_a_stranger_may_do_nothing(run: Run) -> None:
