@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,12 +13,15 @@ from apps.jobs.services.firing.compiling import compile_stale
 from apps.jobs.services.firing.keeping import Keeper
 from apps.jobs.services.firing.passes import fire_some
 from apps.jobs.services.firing.stepping_back import note_clock
+from apps.jobs.services.firing.transactions import is_connected
 from apps.jobs.services.firing.zones import review_zones
+
+logger = logging.getLogger(__name__)
 
 # A change is seen within this time; what is due is looked for when it is due.
 LOOK_SECONDS = 0.9
 # After a look that found nothing to do although something is due: others hold it.
-AGAIN_SECONDS = 0.1
+AGAIN_SECONDS = 0.2
 SOON_SECONDS = 0.02
 # So many passes over what is on time for one over what is late.
 FRESH_PASSES = 20
@@ -52,16 +57,27 @@ def look(*, keeper: Keeper | None = None, now: datetime | None = None) -> Look:
         cursor.execute(_GLANCE)
         clock, next_fire_at, stale, seen_at = cursor.fetchone()
     seen = _Glance(now or clock, next_fire_at, stale, seen_at)
-    if note_clock(keeper=keeper, seen_at=seen.seen_at, now=seen.now):
+    if _aside(lambda: note_clock(keeper=keeper, seen_at=seen.seen_at, now=seen.now)):
         return Look(0, 0.0)
     compiled = compile_stale(keeper=keeper, now=now) if seen.stale else 0
     is_due = seen.next_fire_at is not None and seen.next_fire_at <= seen.now
     moved = _fire_due(keeper, now) if is_due else 0
     if compiled or moved:
         return Look(moved, 0.0)
-    if not is_due and review_zones(review=keeper.review, now=seen.now):
+    if not is_due and _aside(lambda: review_zones(review=keeper.review, now=seen.now)):
         return Look(0, SOON_SECONDS)
     return Look(0, AGAIN_SECONDS if is_due else _until(seen))
+
+
+def _aside(what: Callable[[], bool]) -> bool:
+    """What goes wrong here must not keep due times from being fired."""
+    try:
+        return what()
+    except Exception:
+        if not is_connected():
+            raise
+        logger.exception("the clock goes on without this")
+        return False
 
 
 def _until(seen: _Glance) -> float:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from django.db import connection
-
 from apps.jobs.models import Schedule
 from apps.jobs.services.firing.keeping import Keeper
-from apps.jobs.services.firing.transactions import short_transaction
+from apps.jobs.services.firing.transactions import is_connected, short_transaction
 from apps.jobs.services.ledger import account_overdue
 from apps.jobs.services.schedules.compiling import recompile_all
 
@@ -23,7 +21,7 @@ def compile_stale(*, keeper: Keeper, now: datetime | None = None) -> int:
     try:
         return _compile(keeper, now, _AT_ONCE)
     except Exception:
-        if connection.connection is None or connection.connection.closed:
+        if not is_connected():
             raise
         logger.exception("changed schedules could not be compiled together")
         return _compile_apart(keeper, now)

@@ -16,7 +16,7 @@ from apps.jobs.services.firing.holding import Holds, holds
 from apps.jobs.services.firing.keeping import MOST_TRIES, Keeper
 from apps.jobs.services.firing.launches import Wanted, launch_alone, launch_together
 from apps.jobs.services.firing.reckoning import Step, step_of
-from apps.jobs.services.firing.transactions import short_transaction
+from apps.jobs.services.firing.transactions import is_connected, short_transaction
 from apps.jobs.services.ledger import already_written, firing_of, write, write_missed
 from apps.jobs.timing import BadRule
 
@@ -48,7 +48,7 @@ def fire_some(*, keeper: Keeper, overdue: bool, now: datetime | None = None) -> 
         done = _together(keeper, overdue, now, taken)
         keeper.quick()
     except Exception:
-        if not _connected():
+        if not is_connected():
             keeper.slow()
             raise
         logger.exception("due times could not be fired together")
@@ -57,10 +57,6 @@ def fire_some(*, keeper: Keeper, overdue: bool, now: datetime | None = None) -> 
         if keeper.goes_on():
             done.moved += fire_alone(keeper=keeper, schedule_id=pk, now=now)
     return done
-
-
-def _connected() -> bool:
-    return connection.connection is not None and not connection.connection.closed
 
 
 def _together(keeper: Keeper, overdue: bool, now: datetime | None, taken: list[int]) -> Done:
@@ -151,13 +147,13 @@ def fire_alone(*, keeper: Keeper, schedule_id: int, now: datetime | None = None)
         moved = _alone(keeper, schedule_id, now)
     except (OperationalError, InterfaceError):
         # Not of its making: a lock, a full disk, a database that goes down.
-        if not _connected():
+        if not is_connected():
             raise
         logger.exception("schedule %d could not be fired now", schedule_id)
         keeper.failed(schedule_id)
         return False
     except Exception as error:
-        if not _connected():
+        if not is_connected():
             raise
         logger.exception("schedule %d could not be fired", schedule_id)
         if keeper.failed(schedule_id) < MOST_TRIES:
@@ -202,7 +198,7 @@ def _give_up(keeper: Keeper, schedule_id: int, error: Exception, now: datetime |
             if steps:
                 _write(steps, firings, now)
     except Exception:
-        if not _connected():
+        if not is_connected():
             raise
         logger.exception("the ledger of schedule %d could not be written", schedule_id)
         return False

@@ -23,6 +23,13 @@ _SEEN = """
 INSERT INTO jobs_clock AS c (id, off_by, off_why, seen_at) VALUES (1, '', '', %s)
 ON CONFLICT (id) DO UPDATE SET seen_at = EXCLUDED.seen_at WHERE c.seen_at IS NULL OR c.seen_at < EXCLUDED.seen_at
 """
+# Rows of several times, some of them past and some ahead: each the last one of its schedule that has begun.
+_ACROSS = """
+SELECT f.id FROM jobs_schedule s CROSS JOIN LATERAL (
+    SELECT id, until, outcome FROM jobs_firing WHERE schedule_id = s.id AND scheduled_for <= %s
+    ORDER BY scheduled_for DESC LIMIT 1
+) f WHERE f.until > %s AND f.outcome = 'missed'
+"""
 
 
 def note_clock(*, keeper: Keeper, seen_at: datetime | None, now: datetime) -> bool:
@@ -31,7 +38,7 @@ def note_clock(*, keeper: Keeper, seen_at: datetime | None, now: datetime) -> bo
         _step_back(keeper, now)
         return True
     if seen_at is None or now - seen_at >= SEEN_EVERY:
-        with connection.cursor() as cursor:
+        with short_transaction(keeper.after_commit), connection.cursor() as cursor:
             cursor.execute(_SEEN, [now])
     return False
 
@@ -43,11 +50,16 @@ def _step_back(keeper: Keeper, now: datetime) -> None:
         if clock.seen_at is None or clock.seen_at - now <= SEEN_EVERY:
             return
         logger.warning("the clock of the database was set back from %s to %s", clock.seen_at, now)
-        ahead = Firing.objects.filter(Q(scheduled_for__gt=now) | Q(until__gt=now))
-        moved_on = set(ahead.filter(schedule__isnull=False).values_list("schedule_id", flat=True))
-        for firing in ahead.filter(outcome=Outcome.MISSED, scheduled_for__lte=now).select_related("schedule"):
+        with connection.cursor() as cursor:
+            cursor.execute(_ACROSS, [now, now])
+            across = [pk for (pk,) in cursor.fetchall()]
+        # By schedule: there is no index of all times, and the ledger may be long.
+        ahead = Firing.objects.filter(schedule__in=Schedule.objects.all(), scheduled_for__gt=now)
+        moved_on: set[int | None] = set(ahead.values_list("schedule_id", flat=True))
+        for firing in Firing.objects.filter(pk__in=across).select_related("schedule"):
             _shorten(firing, now)
-        Firing.objects.filter(outcome=Outcome.MISSED, scheduled_for__gt=now).delete()
+            moved_on.add(firing.schedule_id)
+        ahead.filter(outcome=Outcome.MISSED).delete()
         # What was changed by the clock of then reckoned its next time from there.
         Schedule.objects.filter(Q(pk__in=moved_on) | Q(updated_at__gt=now)).update(stale=True)
         Clock.objects.filter(pk=1).update(seen_at=now)

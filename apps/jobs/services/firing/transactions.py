@@ -29,6 +29,11 @@ def run_hooks(hooks: list[Hook]) -> None:
             logger.exception("what follows a due time failed; sweeps make up for it")
 
 
+def is_connected() -> bool:
+    """Otherwise whatever failed did so because the database has gone, or has dropped this session."""
+    return connection.connection is not None and not connection.connection.closed
+
+
 @contextmanager
 def short_transaction(after_commit: Callable[[list[Hook]], None] = run_hooks) -> Iterator[datetime]:
     """Yields the time by the clock of the database.

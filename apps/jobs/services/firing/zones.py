@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from apps.jobs.models import Clock, Schedule, ScheduleType
 from apps.jobs.selectors.due import fire_at, slot_after
+from apps.jobs.services.firing.transactions import short_transaction
 from apps.jobs.timing import BadRule, zone_of
 
 logger = logging.getLogger(__name__)
@@ -24,7 +26,6 @@ class Review:
 
     zones: dict[str, str] | None = None
     behind: int = 0
-    moved: list[int] = field(default_factory=list)
 
 
 def review_zones(*, review: Review, now: datetime) -> bool:
@@ -33,22 +34,28 @@ def review_zones(*, review: Review, now: datetime) -> bool:
         review.zones = _changed(now)
     if not review.zones:
         return False
+    with short_transaction():
+        _review_some(review, review.zones, now)
+    return True
+
+
+def _review_some(review: Review, zones: Mapping[str, str], now: datetime) -> None:
     some = Schedule.objects.filter(
         pk__gt=review.behind,
-        timezone__in=review.zones,
+        timezone__in=zones,
         type=ScheduleType.CRON,
         enabled=True,
         stale=False,
         next_slot_at__gt=now,
-    ).order_by("pk")[:_AT_ONCE]
-    for schedule in some:
+    )
+    locked = some.select_for_update(no_key=True, skip_locked=True).order_by("pk")
+    for schedule in locked[:_AT_ONCE]:
         _aim(schedule, now)
         review.behind = schedule.pk
-    if len(some) < _AT_ONCE:
+    if not some.filter(pk__gt=review.behind).exists():
         clock, _new = Clock.objects.get_or_create(pk=1)
-        Clock.objects.filter(pk=1).update(zones={**clock.zones, **review.zones})
+        Clock.objects.filter(pk=1).update(zones={**clock.zones, **zones})
         review.zones = {}
-    return True
 
 
 def _aim(schedule: Schedule, now: datetime) -> None:
@@ -60,8 +67,8 @@ def _aim(schedule: Schedule, now: datetime) -> None:
     if slot == schedule.next_slot_at:
         return
     logger.warning("schedule %d is due at %s by new rules of %s", schedule.pk, slot, schedule.timezone)
-    untouched = Schedule.objects.filter(pk=schedule.pk, stale=False, next_slot_at=schedule.next_slot_at)
-    untouched.update(next_slot_at=slot, next_fire_at=fire_at(schedule, slot) if slot else None)
+    found = fire_at(schedule, slot) if slot else None
+    Schedule.objects.filter(pk=schedule.pk).update(next_slot_at=slot, next_fire_at=found)
 
 
 def _changed(now: datetime) -> dict[str, str]:

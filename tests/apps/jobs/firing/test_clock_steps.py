@@ -109,6 +109,6 @@ def test_new_rules_of_a_zone_move_the_next_time_after_a_restart(zone_files: Path
 
 def test_rules_that_are_as_they_were_are_looked_at_once() -> None:
     schedule(cron="0 18 * * *", timezone="Europe/Berlin")
-    assert any(look(now=NOON).seconds < 0.1 for _look in range(3))
+    assert any(look(now=NOON).seconds < 0.05 for _look in range(3))
     keeper = Keeper()
-    assert all(look(keeper=keeper, now=NOON).seconds > 0.1 for _look in range(3))
+    assert all(look(keeper=keeper, now=NOON).seconds > 0.05 for _look in range(3))
