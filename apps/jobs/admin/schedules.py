@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
@@ -34,8 +33,24 @@ class ScheduleAdmin(ReadOnlyAdmin):
     list_filter = ("type", "enabled", "misfire")
     search_fields = ("name", "job__name")
     ordering = ("pk",)
-    exclude = ("task",)
-    readonly_fields = ("in_words", "beat_task")
+    readonly_fields = ("in_words",)
+    fields = (
+        *(
+            "job",
+            "name",
+            "in_words",
+            "type",
+            "expression",
+            "typed",
+            "every_seconds",
+            "anchor_at",
+            "once_at",
+            "timezone",
+        ),
+        *("start_at", "end_at", "enabled", "next_slot_at", "trouble", "task", "parameters", "jitter_seconds"),
+        *("misfire", "misfire_grace_seconds", "misfire_cap", "misfire_spacing_seconds"),
+        *("paused_at", "paused_until", "paused_by", "paused_why", "created_by", "created_at", "updated_at"),
+    )
     actions = ("enable", "disable", "resume")
 
     def view_on_site(self, schedule: Schedule) -> str:
@@ -51,11 +66,6 @@ class ScheduleAdmin(ReadOnlyAdmin):
             return words(selectors.rule_for(schedule))
         except BadRule as error:
             return error.message
-
-    @admin.display(description=gettext_lazy("periodic task"))
-    def beat_task(self, schedule: Schedule) -> str:
-        address = reverse("admin:django_celery_beat_periodictask_change", args=(schedule.task_id,))
-        return format_html('<a href="{}">{}</a>', address, schedule.task_id)
 
     def delete_model(self, request: HttpRequest, obj: Schedule) -> None:
         services.delete_schedule(schedule=obj, by=person(request.user), now=timezone.now())
@@ -101,6 +111,7 @@ class FiringAdmin(ReadOnlyAdmin):
     # By its number: of all due times together there is no index by time.
     ordering = ("-pk",)
     readonly_fields = ("why",)
+    fields = ("job", "schedule", "scheduled_for", "until", "times", "outcome", "why", "run", "decided_at", "detail")
 
     @admin.display(description=gettext_lazy("why"))
     def why(self, firing: Firing) -> str:
