@@ -35,6 +35,10 @@ SCHEMA: dict[str, Any] = {
         "deep": {"type": "boolean"},
         "tags": {"type": "array", "items": {"type": "string"}},
         "shop": {"type": "object", "properties": {"floor": {"type": "integer"}}},
+        "racks": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"open": {"type": "boolean", "default": True}}},
+        },
         "key": {"type": "string", "writeOnly": True, "minLength": 4},
     },
 }
@@ -127,6 +131,16 @@ def test_what_looks_like_a_template_is_a_text(job, by, now):
     run = run_of(post(made(job, by, now)[1], {"site": "{{ today }}", "tags": ["{{ params.key }}"]}))
     assert run.spec["parameters"]["site"] == "{{ today }}"
     assert run.spec["parameters"]["tags"] == ["{{ params.key }}"]
+
+
+def test_it_stays_a_text_where_the_rest_of_the_order_waits_for_an_answer(job, by, now):
+    call = {"method": "GET", "url": "https://api.example.com/", "headers": {}}
+    Job.objects.filter(pk=job.pk).update(calls={"shop": call}, env={"STOCK": "{{ call.shop.stock }}"})
+    token = made(job, by, now)[1]
+    run = run_of(post(token, {"site": "{{ call.shop.stock }}"}, Idempotency_Key="1"))
+    assert run.state == State.WAITING
+    assert list(run.spec["templates"]) == ["env"]
+    assert run_of(post(token, {"site": "{{ call.shop.stock }}"}, Idempotency_Key="1")) == run
 
 
 def test_a_secret_parameter_is_kept_as_a_secret(job, by, now):
@@ -318,9 +332,9 @@ def test_a_delivery_with_another_body_is_a_conflict(job, by, now):
 
 def test_a_delivery_comes_again_though_the_job_was_changed_between(job, by, now):
     token = made(job, by, now)[1]
-    first = post(token, {"pages": 1, "key": "correct horse"}, Idempotency_Key="1")
+    first = post(token, {"pages": 1, "key": "correct horse", "racks": [{}]}, Idempotency_Key="1")
     update_job(job=job, by=by, now=now, priority=2, parameters={"site": "b"})
-    again = post(token, {"pages": 1, "key": "correct horse"}, Idempotency_Key="1")
+    again = post(token, {"pages": 1, "key": "correct horse", "racks": [{}]}, Idempotency_Key="1")
     assert run_of(first) == run_of(again)
     assert Secret.objects.count() == 1
 

@@ -15,7 +15,7 @@ from apps.core.actors import Actor
 from apps.core.brakes import seconds_to_wait
 from apps.core.errors import Invalid, NotFound, PanelError
 from apps.core.json_text import parse_json
-from apps.core.schema_forms import coerced, secret_names, split_secrets
+from apps.core.schema_forms import coerced, secret_names, split_secrets, with_defaults
 from apps.core.schema_forms.validation import unsafe
 from apps.jobs.models import Hook
 from apps.jobs.services.hooks.mapping import Taken, taken_from
@@ -166,8 +166,8 @@ def _run_of_then(hook: Hook, schema: Mapping[str, Any], values: Mapping[str, Any
     run = Run.objects.get(project_id=hook.job.project_id, idempotency_key=key)
     typed = split_secrets(schema, values)[1]
     kept = {name: pk for name, pk in (run.spec.get("secrets") or {}).items() if name in typed}
-    then = {**run.spec["parameters"], **reveal(kept)}
-    if run.job_id != hook.job_id or any(name not in then or then[name] != value for name, value in values.items()):
+    then, whole = {**run.spec["parameters"], **reveal(kept)}, {**with_defaults(schema, values), **typed}
+    if run.job_id != hook.job_id or any(name not in then or then[name] != whole[name] for name in values):
         raise KeyUsed(_("This delivery came before with another body; it started run %(id)s.") % {"id": run.pk})
     return run
 
