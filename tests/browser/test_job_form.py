@@ -22,7 +22,7 @@ def test_a_job_is_made_from_a_card_and_run(open_page: OpenPage) -> None:
     page.get_by_label("Books").check()
     expect(page.get_by_label("Keywords").first).to_be_visible()
     expect(page.get_by_label("Pages at most")).to_have_value("7")
-    page.get_by_label("Name").fill("Sea books")
+    page.get_by_label("Name", exact=True).fill("Sea books")
     page.locator("[data-schema-list] input").first.fill("sea")
     page.get_by_role("button", name="Save and run now").click()
     page.wait_for_url("**/runs/*/")

@@ -110,7 +110,7 @@ class ScheduleBoxes(forms.Form):
         widget=forms.TextInput(attrs=box(list="time-zones", spellcheck="false")),
     )
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=gettext_lazy("Name of the schedule"),
         required=False,
         max_length=100,
         help_text=gettext_lazy("Tells it from other schedules of the job."),
@@ -129,7 +129,7 @@ class ScheduleBoxes(forms.Form):
     misfire_grace = _span(
         gettext_lazy("Too late after"), gettext_lazy("A time that is longer ago is only noted as missed."), 0
     )
-    misfire_cap = whole(gettext_lazy("At most"), gettext_lazy("The newest of them, oldest first."), 1, 1000)
+    misfire_cap = whole(gettext_lazy("Made up for at most"), gettext_lazy("The newest of them, oldest first."), 1, 1000)
     misfire_spacing = _span(gettext_lazy("Pause between them"), gettext_lazy("0s: all at once."), 0)
     parameters = forms.CharField(
         label=gettext_lazy("Own parameters (JSON)"),
