@@ -18,12 +18,13 @@ from apps.core import brakes
 from apps.core.actors import person
 from apps.jobs.models import Hook, Job
 from apps.jobs.services import hooks, update_job
+from apps.jobs.services.graph import set_dependencies
 from apps.jobs.services.hooks import calling
-from apps.runs.models import Run
+from apps.runs.models import Batch, Run
 from apps.runs.states import State, Trigger
 from apps.spiders.models import Secret
 from apps.spiders.secrets import reveal
-from tests.factories import JobFactory, SpiderFactory, UserFactory
+from tests.factories import AdminFactory, JobFactory, SpiderFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +59,7 @@ def job() -> Job:
 
 @pytest.fixture
 def by() -> User:
-    return UserFactory(username="ann")
+    return AdminFactory(username="ann")
 
 
 def made(job: Job, by: User, now: Any, **more: Any) -> tuple[Hook, str, str]:
@@ -165,6 +166,16 @@ def test_a_job_that_skips_says_so(job, by, now):
     token = made(job, by, now)[1]
     assert post(token).json()["state"] == "queued"
     assert post(token).json()["state"] == "skipped"
+
+
+def test_a_delivery_starts_the_jobs_that_follow_once(job, by, now):
+    token = made(job, by, now)[1]
+    set_dependencies(job=JobFactory(spider=job.spider), upstreams=[(job.pk, "success")], join="all", by=by, now=now)
+    first, again = (run_of(post(token, {"pages": 2}, Idempotency_Key="1")) for _ in range(2))
+    assert first == again
+    assert first.batch is not None
+    assert post(token, {"pages": 3}, Idempotency_Key="1").status_code == 409
+    assert (Batch.objects.count(), Run.objects.count()) == (1, 2)
 
 
 # -- what it refuses ----------------------------------------------------------------------------------------------
