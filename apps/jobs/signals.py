@@ -2,5 +2,6 @@
 
 from django.dispatch import Signal
 
-# Due times that nobody could fire in time. Keywords: schedule_id, job_id, times, last (the latest of them).
+# Due times that nobody could fire in time. Keywords: schedule_id, job_id, times, last (the latest of them), reason as
+# in the ledger.
 times_missed = Signal()

@@ -66,7 +66,8 @@ def write_missed(schedule: Schedule, slots: Sequence[datetime], now: datetime, *
         reason,
         slots[-1].isoformat(),
     )
-    told = {"schedule_id": schedule.pk, "job_id": schedule.job_id, "times": len(slots), "last": slots[-1]}
+    told: dict[str, Any] = {"schedule_id": schedule.pk, "job_id": schedule.job_id, "reason": reason}
+    told |= {"times": len(slots), "last": slots[-1]}
     transaction.on_commit(lambda: _tell(told))
 
 
