@@ -16,8 +16,9 @@ from rest_framework.request import Request
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import note_use
 
-# What scope `run` may do beside looking. A view that is no viewset says it with `token_scope = "run"`.
-RUN_ACTIONS = frozenset({"run", "stop", "kill", "pause", "resume", "rerun", "bulk"})
+# What scope `run` may do with runs beside looking. A view says otherwise with `token_scope`: "run" where it is no
+# viewset, "write" where its actions of these names do something else.
+RUN_ACTIONS = frozenset({"run", "stop", "kill", "pause", "resume", "rerun", "bulk", "again"})
 _TOKEN = re.compile(rb"[A-Za-z0-9_]{20,128}\Z")
 
 
@@ -48,6 +49,7 @@ def _check_scope(request: Request, token: ApiToken) -> None:
     if request.method in SAFE_METHODS or token.scope == ApiToken.Scope.WRITE:
         return
     view: Any = (request.parser_context or {}).get("view")
-    for_runs = getattr(view, "token_scope", "") == "run" or getattr(view, "action", "") in RUN_ACTIONS
+    needed = getattr(view, "token_scope", "")
+    for_runs = needed == "run" or (not needed and getattr(view, "action", "") in RUN_ACTIONS)
     if not (token.scope == ApiToken.Scope.RUN and for_runs):
         raise PermissionDenied(_("The scope of this token does not allow this."))

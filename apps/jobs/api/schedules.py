@@ -38,6 +38,8 @@ class ScheduleViewSet(ApiViewSet):
 
     serializer_class = ScheduleSerializer
     lookup_value_converter = "int"
+    # To pause a schedule is not to pause a run.
+    token_scope = "write"  # noqa: S105 (no password)
 
     def _take(self, request: Request, pk: int, may: str = "view") -> Schedule:
         permitted = selectors.visible_schedules(request.user, may)

@@ -16,6 +16,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.api import throttles
 from apps.core import brakes
+from tests.apps.test_access_matrix import EVERYTHING, sample_of
 from tests.factories import RunFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +65,26 @@ def test_a_session_needs_the_csrf_token_to_change_something(owner, job):
     assert client.get("/api/v1/runs/").status_code == 200
     answer = client.post(f"/api/v1/jobs/{job.pk}/run/", content_type="application/json")
     assert shape(answer) == (403, "forbidden")
+
+
+# Every change of the API that a token for runs may ask for: one more has to be meant.
+FOR_RUNS = {
+    *("job-run", "run-stop", "run-kill", "run-pause", "run-resume", "run-rerun", "run-bulk"),
+    *("batch-stop", "batch-again", "backfill-list", "inputs-list"),
+}
+
+
+def test_a_token_for_runs_changes_nothing_but_runs(owner, now):
+    text = create_token(user=owner, name="runner", scope="run", now=now)[1]
+    client = Client(headers={"authorization": f"Token {text}"})
+    open_to_it = set()
+    for route, name, pattern in EVERYTHING:
+        for method in list(getattr(pattern.callback, "actions", None) or ()):
+            if route.startswith("api/v1/") and method not in ("get", "head"):
+                answer = client.generic(method.upper(), sample_of(route), b"{}", "application/json")
+                if answer.status_code != 403 or "scope" not in answer.json()["detail"]:
+                    open_to_it.add(name.removeprefix("api:"))
+    assert open_to_it == FOR_RUNS
 
 
 @pytest.mark.parametrize(
