@@ -66,7 +66,7 @@ def until(what: Callable[[], bool], seconds: float) -> float:
     while not what():
         if time.monotonic() > deadline:
             return float("inf")
-        time.sleep(0.02)
+        time.sleep(0.05)
     return time.time()
 
 

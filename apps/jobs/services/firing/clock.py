@@ -24,7 +24,7 @@ LOOK_SECONDS = 0.9
 AGAIN_SECONDS = 0.2
 SOON_SECONDS = 0.02
 # So many passes over what is on time for one over what is late.
-FRESH_PASSES = 20
+FRESH_PASSES = 10
 
 _GLANCE = """
 SELECT clock_timestamp(),

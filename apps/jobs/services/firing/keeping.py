@@ -14,7 +14,7 @@ BUSY_SECONDS = 0.3
 LONGEST_SECONDS = 30.0
 MOST_TRIES = 4
 # Schedules that are taken at once.
-MOST_AT_ONCE = 100
+MOST_AT_ONCE = 200
 
 
 def _always() -> bool:
