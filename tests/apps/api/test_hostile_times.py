@@ -52,7 +52,7 @@ ODD: tuple[Any, ...] = (
 @pytest.fixture
 def world(now) -> tuple[APIClient, Job, Schedule]:
     admin = AdminFactory()
-    job = JobFactory(spider=SpiderFactory(version__parameter_schema=SCHEMA), overlap="allow")
+    job = JobFactory(spider=SpiderFactory(kind="command", version__parameter_schema=SCHEMA), overlap="allow")
     JobFactory(spider=job.spider)
     CallHost.objects.create(host="api.example.com", created_at=now)
     schedule = schedules.create_schedule(

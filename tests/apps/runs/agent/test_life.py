@@ -321,7 +321,7 @@ def test_twenty_workers_that_die_one_after_the_other_store_each_item_once(rig: R
     dice = random.Random(11)  # noqa: S311
     written = 0
     for number in range(20):
-        worker = rig.second(f"w{number + 2}")
+        worker = Rig(rig.home, rig.executor, f"w{number + 2}", poison_deaths=0)
         Run.objects.filter(pk=run.pk).update(lease_until=None)
         worker.agent.dispatcher.tick()
         for _ in range(dice.randint(1, 5)):
