@@ -20,11 +20,11 @@ HEAVY = ("tests/browser/", "tests/docker/", "tests/journeys/", "tests/chaos/")
 MOST_SPOILT = 3
 # Whole panels mostly wait: they are tried beside the rest. What is torn at must have the machine for itself.
 PARTS = {
-    "rest": ("tests", "--ignore=tests/journeys", "--ignore=tests/chaos"),
-    "journeys": ("tests/journeys",),
+    "rest": ("tests", "--ignore=tests/docker", "--ignore=tests/journeys", "--ignore=tests/chaos"),
+    "panels": ("tests/docker", "tests/journeys"),
     "chaos": ("tests/chaos",),
 }
-TURNS = (("rest", "journeys"), ("chaos",))
+TURNS = (("rest", "panels"), ("chaos",))
 CACHES = Path(".pytest_cache/parts")
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
