@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,11 +39,11 @@ class Rule(Protocol):
         """Those with start < t <= end, oldest first, at most so many."""
 
 
-class Walking:
+class Walking(ABC):
     """`between` for rules that only know the next time."""
 
-    def after(self, instant: datetime) -> datetime | None:
-        raise NotImplementedError
+    @abstractmethod
+    def after(self, instant: datetime) -> datetime | None: ...
 
     def between(self, start: datetime, end: datetime, most: int) -> list[datetime]:
         found: list[datetime] = []
