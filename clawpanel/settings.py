@@ -124,10 +124,17 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 
+# Whoever is frozen inside a transaction (SIGSTOP, a suspended machine) would keep its locks, and with them every run
+# and job it has just touched, from all others: the server ends such a session when a lease would have run out too.
+IDLE_IN_TRANSACTION_SECONDS = 20
+
+
 def database(url: str) -> dict[str, Any]:
     """Django's settings for a PostgreSQL URL; the host may be a percent-encoded socket folder."""
     parts = urlsplit(url)
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    idle = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_SECONDS}s"
+    query["options"] = f"{idle} {query.get('options', '')}".strip()  # of two the last one counts: what the URL says
     pool = {"pool": {"min_size": 1, "max_size": env.DATABASE_POOL, "timeout": 10}} if env.DATABASE_POOL else {}
     return {
         "ENGINE": "django.db.backends.postgresql",

@@ -35,6 +35,20 @@
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
   setInterval(age, 20000);
 
+  // What was typed before the scripts were there, or put back by the browser on reload, has told nobody yet.
+  const differs = (field) => {
+    if (field.type === "radio") return field.checked && !field.defaultChecked;
+    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field.tagName !== "SELECT") return field.value !== field.defaultValue;
+    const preset = [...field.options].findIndex((option) => option.defaultSelected);
+    return field.selectedIndex !== Math.max(preset, 0);
+  };
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const field of document.querySelectorAll(":is(input, select, textarea):is([hx-get], [hx-post])")) {
+      if (differs(field)) for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
+    }
+  });
+
   // <button data-copy="text" data-copy-from="id of a box with it">. Without TLS browsers give no clipboard: the old way.
   const copyText = async (button) => {
     const box = document.getElementById(button.dataset.copyFrom);

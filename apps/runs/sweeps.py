@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce, Now
 
 from apps.core.actors import SYSTEM
 from apps.core.background import enqueue
+from apps.core.sessions import end_stuck_copies
 from apps.engine import outcomes
 from apps.engine.types import Limits, Observation, Phase
 from apps.runs.finishing import Ending, finish
@@ -275,6 +276,11 @@ def _lose(run_id: int, token: int, attempt: int, node: str | None, cause: str, n
 
 
 # -- hints and repairs --------------------------------------------------------------------------------------------
+
+
+def free_what_the_frozen_hold(*, now: datetime) -> int:
+    """Else whoever was frozen while it stored keeps its runs from every adopter."""
+    return end_stuck_copies()
 
 
 def wake_if_work_waits(*, now: datetime) -> bool:

@@ -22,6 +22,7 @@ def wake(**_: object) -> None:
 
 # The last may wait for a heartbeat: behind it stands nothing that is due.
 _SWEEPS = (
+    sweeps.free_what_the_frozen_hold,
     sweeps.requeue_due,
     sweeps.expire_queue,
     sweeps.end_out_of_time,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from apps.core.actors import person
 from apps.jobs.services.batches import settle
@@ -97,6 +97,24 @@ def test_a_backfill_is_chosen_time_by_time(open_page: OpenPage, take_screenshot:
     batch = Batch.objects.order_by("-pk")[0]
     assert [run.batch_key[:10] for run in runs_of(batch)] == ["2026-11-20", "2026-11-22"]
     expect(page.get_by_text("2026-11-21 00:05")).to_be_visible()
+
+
+def test_what_was_typed_before_the_scripts_were_there_counts(open_page: OpenPage) -> None:
+    user, job = AdminFactory(), searching(name="Nightly words")
+    schedule = schedule_of(job, timezone="Asia/Shanghai", name="nightly")
+    page, scripts, held = open_page("/jobs/", user), "**/htmx-*.js", list[Route]()
+    page.route(scripts, lambda route: held.append(route))  # noqa: PLW0108 - playwright marks what it is given
+    with page.expect_request(scripts):
+        page.goto(f"/schedules/{schedule.pk}/backfill/", wait_until="commit")
+    page.get_by_label("From").fill("2026-11-20T00:00")
+    page.get_by_label("To", exact=True).fill("2026-11-23T12:00")
+    held.pop().continue_()
+    expect(page.get_by_text("4 times", exact=True)).to_be_visible()
+    with page.expect_request(scripts):
+        page.goto(f"/jobs/{job.pk}/inputs/", wait_until="commit")
+    page.get_by_label("Table", exact=True).fill("keyword\tpages\nsea\t2\n")
+    held.pop().continue_()
+    expect(page.get_by_text("1 row, and it fits.")).to_be_visible()
 
 
 @pytest.mark.parametrize(

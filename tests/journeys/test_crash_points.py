@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from apps.core.actors import Actor
-from apps.runs import services
-from apps.runs.agent import crash
+from apps.runs import crash, services
 from apps.runs.models import Run, RunEvent
 from apps.runs.states import TERMINAL
 from tests.apps.runs.agent.rig import items, lines
@@ -35,6 +36,7 @@ ON_THE_WAY = (
     "started",
     "marked-running",
     "before-store:2",
+    "storing:2",
     "stored:2",
     "exit-seen",
     "end-stored",
@@ -93,6 +95,25 @@ def test_a_run_whose_worker_dies_is_brought_to_its_end_once(panel: Bench, point:
     age_folders(panel)
     panel.start_worker()
     assert_whole(panel, run)
+
+
+def is_frozen(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
+
+
+def test_a_worker_frozen_while_it_stores_does_not_keep_the_run_to_itself(panel: Bench) -> None:
+    """It holds the locks of its transaction, which nobody would get past as long as its session lives."""
+    frozen = panel.start_worker(CLAW_CRASH_AT="storing:2", CLAW_CRASH_BY="freeze")
+    run = panel.request(SLOW, str(COUNT), "10", "4", "0")
+    panel.wait(run, lambda _run: is_frozen(frozen.pid))
+    panel.start_worker()
+    assert_whole(panel, run)
+    assert is_frozen(frozen.pid)
+    frozen.send_signal(signal.SIGCONT)
+    panel.wait(run, lambda _run: "works again" in panel.log())
+    assert_whole(panel, run)
+    assert run.token == 2
+    assert frozen.poll() is None
 
 
 def test_an_adopter_that_dies_too_is_followed_by_the_next(panel: Bench) -> None:

@@ -14,10 +14,10 @@ from apps.engine.errors import EngineError, EngineUnavailable
 from apps.engine.types import EngineHealth, Handle
 from apps.runs import leases, store
 from apps.runs.agent.config import MEMORY_SHARE, SLOTS_PER_CORE, AgentConfig
-from apps.runs.agent.crash import crash_point
 from apps.runs.agent.followed import Followed
 from apps.runs.agent.loops import Loop
 from apps.runs.agent.station import Station
+from apps.runs.crash import crash_point
 from apps.runs.models import Run
 from apps.runs.states import TERMINAL
 

@@ -6,13 +6,14 @@ import logging
 import time
 from concurrent.futures import Executor as Pool
 
+from apps.core.sessions import end_stuck_copies
 from apps.engine.types import Observation, Phase
 from apps.runs import leases, queue, sweeps
 from apps.runs.agent import config, starter
-from apps.runs.agent.crash import crash_point
 from apps.runs.agent.fence import fence_off
 from apps.runs.agent.followed import Followed, load
 from apps.runs.agent.station import Station
+from apps.runs.crash import crash_point
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ class Dispatcher:
             now=station.now(),
             poison_deaths=station.config.poison_deaths,
         )
+        if seen.expired and not adopted:
+            end_stuck_copies()  # the locks of a frozen worker may be what keeps them from us
         for run in adopted:
             logger.info("adopted run %s attempt %s", run.run_id, run.attempt)
             crash_point("adopted")

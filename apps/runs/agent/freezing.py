@@ -8,10 +8,10 @@ import time
 from apps.core.actors import SYSTEM
 from apps.engine.types import Handle, Observation, Phase
 from apps.runs import leases, services
-from apps.runs.agent.crash import crash_point
 from apps.runs.agent.fence import is_still_ours
 from apps.runs.agent.followed import Followed
 from apps.runs.agent.station import Station
+from apps.runs.crash import crash_point
 from apps.runs.models import Run
 
 logger = logging.getLogger(__name__)

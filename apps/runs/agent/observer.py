@@ -11,11 +11,11 @@ from apps.engine.errors import EngineError, EngineUnavailable
 from apps.engine.types import Handle, Observation, Phase
 from apps.runs import services
 from apps.runs.agent import freezing
-from apps.runs.agent.crash import crash_point
 from apps.runs.agent.fence import is_still_ours
 from apps.runs.agent.followed import Followed
 from apps.runs.agent.starter import mark_running
 from apps.runs.agent.station import NOTHING_TO_FOLLOW, Station
+from apps.runs.crash import crash_point
 from apps.runs.models import Run
 
 logger = logging.getLogger(__name__)

@@ -15,12 +15,12 @@ from apps.engine.redact import Redactor
 from apps.engine.types import EnvironmentSpec, Handle, Observation, Phase, RunSpec
 from apps.runs import leases
 from apps.runs.agent.clocks import monotonic_of
-from apps.runs.agent.crash import crash_point
 from apps.runs.agent.ending import failure
 from apps.runs.agent.fence import is_still_ours
 from apps.runs.agent.followed import Followed, SpecBroken
 from apps.runs.agent.late_names import with_node
 from apps.runs.agent.station import Station
+from apps.runs.crash import crash_point
 from apps.spiders import archive, secrets
 from apps.spiders.models import CodeArchive
 

@@ -10,12 +10,12 @@ from django.db import Error
 
 from apps.engine import spool
 from apps.runs import live
-from apps.runs.agent.crash import crash_point
 from apps.runs.agent.ending import ending_of
 from apps.runs.agent.fence import fence_off
 from apps.runs.agent.followed import Followed, reload_position
 from apps.runs.agent.reading import Step, blind_step, read_step
 from apps.runs.agent.station import NOTHING_TO_FOLLOW, Station
+from apps.runs.crash import crash_point
 from apps.runs.ingest import store_batches
 
 logger = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from django.db import DataError, IntegrityError, OperationalError, connection, t
 
 from apps.core.actors import Actor
 from apps.runs import store
+from apps.runs.crash import crash_point
 from apps.runs.finishing import Ending, finish
 from apps.runs.ingest.batch import Batch
 from apps.runs.moves import StaleRun
@@ -121,6 +122,7 @@ def _store(batches: Sequence[Batch], now: datetime, actor: Actor) -> None:
     # Whoever lost the run since stops here: nothing of a batch is kept unless all of it is.
     _advance_runs(batches)
     _advance_attempts(batches)
+    crash_point("storing")
     _copy_log(batches, now)
     _copy_items(batches, now)
     for batch in batches:

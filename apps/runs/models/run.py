@@ -187,6 +187,10 @@ class Attempt(models.Model):
         return f"run {self.run_id} attempt {self.number}"
 
 
+# How leases changed hands: rare, and counted a node.
+LEASE_EVENTS = ("adopted", "fenced")
+
+
 class RunEvent(models.Model):
     """A change of state or a note, written in the transaction that made it."""
 
@@ -201,7 +205,10 @@ class RunEvent(models.Model):
     actor = models.CharField(max_length=200)
 
     class Meta:
-        indexes = (models.Index(fields=("run", "id"), name="event_by_run"),)
+        indexes = (
+            models.Index(fields=("run", "id"), name="event_by_run"),
+            models.Index(fields=("at",), name="event_of_leases", condition=models.Q(kind__in=LEASE_EVENTS)),
+        )
 
     def __str__(self) -> str:
         return f"event {self.pk} of run {self.run_id}"

@@ -15,12 +15,14 @@ from django.db.models import Count, Model, QuerySet, Sum
 
 from apps.accounts import rights
 from apps.accounts.models import User
-from apps.runs.models import Node, Placement, Pool, Run
+from apps.core.actors import Actor
+from apps.runs.models import LEASE_EVENTS, Node, Placement, Pool, Run, RunEvent
 from apps.runs.selectors.occupancy import promised_cpus
 from apps.runs.selectors.runs import visible_runs_for_page
 from apps.runs.states import PLACED
 
 ALIVE = timedelta(seconds=30)
+LEASE_SPAN = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class NodeGlance:
     runs: int
     memory_bytes: int
     cpus: float
+    taken_over: int  # runs whose worker had gone, within LEASE_SPAN
+    fenced: int  # runs a worker found taken by another, within LEASE_SPAN
 
     @property
     def state(self) -> str:
@@ -100,6 +104,10 @@ def nodes_at_a_glance(*, now: datetime, nodes: Iterable[Node] | None = None) -> 
     found = list(Node.objects.order_by("name", "pk") if nodes is None else nodes)
     placed = Run.objects.filter(state__in=PLACED, node__in=found).order_by().values("node_id")
     used = {row["node_id"]: row for row in placed.annotate(n=Count("pk"), m=Sum("memory_bytes"), c=Sum("cpus"))}
+    leases = RunEvent.objects.filter(kind__in=LEASE_EVENTS, at__gt=now - LEASE_SPAN).order_by()
+    changed = Counter(
+        {(actor, kind): n for actor, kind, n in leases.values_list("actor", "kind").annotate(Count("pk"))}
+    )
     nothing: dict[str, Any] = {"n": 0, "m": 0, "c": 0.0}
     return [
         NodeGlance(
@@ -108,9 +116,11 @@ def nodes_at_a_glance(*, now: datetime, nodes: Iterable[Node] | None = None) -> 
             runs=row["n"],
             memory_bytes=int(row["m"]),
             cpus=row["c"],
+            taken_over=changed[actor, "adopted"],
+            fenced=changed[actor, "fenced"],
         )
         for node in found
-        for row in (used.get(node.pk, nothing),)
+        for row, actor in ((used.get(node.pk, nothing), str(Actor("agent", node.name))),)
     ]
 
 

@@ -33,6 +33,12 @@ class NodeSerializer(serializers.Serializer[NodeGlance]):
     cpus = serializers.FloatField(source="node.cpus")
     cpus_used = serializers.FloatField(source="cpus", help_text="The sum its runs ask for.")
     labels = serializers.DictField(source="node.labels", child=serializers.CharField())
+    runs_taken_over_24h = serializers.IntegerField(
+        source="taken_over", help_text="Runs a worker of this node took over from one that had gone."
+    )
+    runs_fenced_24h = serializers.IntegerField(
+        source="fenced", help_text="Runs a worker of this node, frozen or cut off meanwhile, found taken by another."
+    )
     trouble = serializers.CharField(source="node.trouble", help_text="Why nothing is started there; empty when well.")
     warnings = serializers.ListField(source="node.warnings", child=serializers.CharField())
     cordoned_at = serializers.DateTimeField(source="node.cordoned_at", allow_null=True)

@@ -38,6 +38,7 @@ def test_a_node_shows_what_its_runs_take_of_it(node):
     assert (answer["slots"], answer["slots_used"]) == (4, 2)
     assert (answer["memory_used_bytes"], answer["cpus_used"]) == (1024 * MIB, 2.0)
     assert (answer["state"], answer["labels"]) == ("ready", {"zone": "eu"})
+    assert (answer["runs_taken_over_24h"], answer["runs_fenced_24h"]) == (0, 0)
     assert staff().get("/api/v1/nodes/").data["results"][0] == answer
 
 

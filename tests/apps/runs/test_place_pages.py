@@ -15,10 +15,10 @@ from django.urls import reverse
 
 from apps.accounts import rights
 from apps.accounts.models import User
-from apps.core.actors import SYSTEM
+from apps.core.actors import SYSTEM, Actor
 from apps.core.errors import Invalid
-from apps.runs import places
-from apps.runs.models import Node, Placement, Pool
+from apps.runs import places, selectors
+from apps.runs.models import Node, Placement, Pool, RunEvent
 from apps.runs.states import State
 from tests.factories import AdminFactory, JobFactory, NodeFactory, PoolFactory, RunFactory, UserFactory
 
@@ -78,6 +78,24 @@ def test_the_page_of_a_node_shows_own_runs_and_counts_the_others(node: Node) -> 
     assert f'id="run-{foreign.pk}"' not in text
     assert foreign.job_name not in text
     assert "And 1 run that you may not see." in text
+
+
+def test_a_node_tells_how_often_runs_changed_hands(visitor: Client, node: Node, now: datetime) -> None:
+    """Others' events, other nodes' and what lies back further than a day do not count."""
+    run = RunFactory(state=State.RUNNING, node=node)
+    here, there = str(Actor("agent", node.name)), str(Actor("agent", "crawl-2"))
+    for kind, actor, hours in (
+        ("adopted", here, 1),
+        ("adopted", here, 23),
+        ("adopted", here, 25),
+        ("adopted", there, 1),
+        ("fenced", here, 2),
+        ("state", here, 1),
+    ):
+        RunEvent.objects.create(run=run, kind=kind, actor=actor, at=now - timedelta(hours=hours))
+    glance = selectors.nodes_at_a_glance(now=now, nodes=[node])[0]
+    assert (glance.taken_over, glance.fenced) == (2, 1)
+    assert "Taken over / lost, 24 h" in text_of(visitor, f"/nodes/{node.pk}/")
 
 
 def test_who_may_not_change_a_node_sees_no_button(visitor: Client, node: Node) -> None:

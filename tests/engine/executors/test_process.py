@@ -194,3 +194,15 @@ def test_code_that_the_other_user_cannot_reach_is_refused(process: Driver, engin
     closed.mkdir(mode=0o700, exist_ok=True)
     with pytest.raises(CreateFailed, match="may not enter"):
         process.executor.create(process.spec(("python3", "-c", "pass"), code_dir=closed))
+
+
+def test_a_stop_at_any_moment_of_the_start_reaches_the_command(process: Driver) -> None:
+    """Also between fork and exec, where a handler of the shim's would be the one to get it."""
+    codes = set()
+    for number in range(60):
+        handle = process.script("import time; time.sleep(20)")
+        time.sleep(number % 20 * 0.002)
+        process.executor.terminate(handle)
+        codes.add(process.wait(handle).exit_code)
+        process.executor.remove(handle)
+    assert codes == {128 + signal.SIGTERM}

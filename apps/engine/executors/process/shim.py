@@ -67,13 +67,15 @@ class Shim:
         for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(ignored, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        # Blocked, so that it waits for sigtimedwait: an end between reap and sleep is not missed.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        # Blocked, so that it waits for sigtimedwait: an end between reap and sleep is not missed. A request to stop
+        # waits until there is somebody to pass it on to, and in the child until it has the command's own handlers.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
         self.order["limits"]["other_threads"] = proc.threads_of(self.order["uid"])
         started_at = time.time()
         self.main = os.fork()
         if self.main == 0:
             self.become_spider()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         me = proc.read_stat(os.getpid())
         numbers = f'"pid": {me.pid}, "started": {me.started}, "started_at": {started_at!r}'
         self.write("pid.json", f'{{{numbers}, "space": "{proc.space()}"}}')
@@ -99,9 +101,9 @@ class Shim:
         try:
             order = self.order
             os.setpgid(0, 0)
-            signal.pthread_sigmask(signal.SIG_SETMASK, set())
             for number in _RESET_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, set())
             _set_limits(order["limits"])
             _write_to("/proc/self/oom_score_adj", _OOM_SCORE)
             os.nice(_NICENESS)
