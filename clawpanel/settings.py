@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from csp.constants import NONCE, NONE, SELF
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 from apps.core import valkey
-from clawpanel import brokers, env, keys
+from clawpanel import brokers, databases, env, keys
 from clawpanel.up import places
 
 BASE_DIR = env.BASE_DIR
@@ -123,37 +123,7 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
-
-# Whoever is frozen inside a transaction (SIGSTOP, a suspended machine) would keep its locks, and with them every run
-# and job it has just touched, from all others: the server ends such a session when a lease would have run out too.
-IDLE_IN_TRANSACTION_SECONDS = 20
-
-
-def database(url: str) -> dict[str, Any]:
-    """Django's settings for a PostgreSQL URL; the host may be a percent-encoded socket folder."""
-    parts = urlsplit(url)
-    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
-    idle = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_SECONDS}s"
-    query["options"] = f"{idle} {query.get('options', '')}".strip()  # of two the last one counts: what the URL says
-    pool = {"pool": {"min_size": 1, "max_size": env.DATABASE_POOL, "timeout": 10}} if env.DATABASE_POOL else {}
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.lstrip("/")) or "clawpanel",
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": query.pop("host", None)
-        or unquote(parts.netloc.rpartition("@")[2].rpartition(":")[0])
-        or unquote(parts.hostname or ""),
-        "PORT": parts.port or "",
-        # Workers and beat keep one connection a thread. Under ASGI every request has a thread of its own, and
-        # connections kept by threads that are gone would pile up: there they come from a pool.
-        "CONN_MAX_AGE": 0 if env.DATABASE_POOL else 60,
-        "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5, "application_name": "clawpanel", **pool, **query},
-    }
-
-
-DATABASES = {"default": database(env.DATABASE_URL or places.postgres_url(env.HOME))}
+DATABASES = {"default": databases.from_url(env.DATABASE_URL or places.postgres_url(env.HOME), pool=env.DATABASE_POOL)}
 # Hints, live lines and caches follow this one URL, a Sentinel's master too; only Celery may be sent elsewhere.
 REDIS_URL = env.REDIS_URL or places.valkey_url(env.HOME)
 CACHES = {

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from django.conf import settings
 from django.db import InternalError, OperationalError, connection, transaction
 
 from apps.core.sessions import end_stuck_copies
-from clawpanel.settings import IDLE_IN_TRANSACTION_SECONDS, database
+from clawpanel.databases import IDLE_IN_TRANSACTION_SECONDS, from_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -78,9 +77,9 @@ def test_a_session_idle_within_a_transaction_is_ended_by_the_server() -> None:
 
 
 def test_what_the_url_says_of_the_session_counts() -> None:
-    options = database("postgres://u@h/d?options=-c%20idle_in_transaction_session_timeout%3D5s")["OPTIONS"]["options"]
+    url = "postgres://u@h/d?options=-c%20idle_in_transaction_session_timeout%3D5s"
+    options = from_url(url, pool=0)["OPTIONS"]["options"]
     assert options.split("-c ")[1:] == [
         f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_SECONDS}s ",
         "idle_in_transaction_session_timeout=5s",
     ]
-    assert "options" in settings.DATABASES["default"]["OPTIONS"]
