@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from apps.runs.states import MOVES, TERMINAL, State
-from tests.chaos import limits
+from tests.chaos import limits, slots
 from tests.chaos.evidence import NUMBERED, AttemptRow, Evidence, RunRow
 
 # The clocks of engine and database are one here, but an end is told with the time of the look that found it.
@@ -214,6 +214,13 @@ def _ascending(*instants: datetime | None) -> bool:
     return known == sorted(known)
 
 
+def no_time_is_missed_or_doubled(evidence: Evidence) -> list[str]:
+    """Each due time of each schedule stands once in the ledger, and what was fired has its one run."""
+    return slots.each_time_once(
+        evidence.schedules, evidence.ledger, evidence.made, since=evidence.since, until=evidence.until
+    )
+
+
 ALL: tuple[Callable[[Evidence], Iterable[str]], ...] = (
     terminal_once,
     kept_promises,
@@ -227,6 +234,7 @@ ALL: tuple[Callable[[Evidence], Iterable[str]], ...] = (
     limits.never_exceeded,
     limits.nobody_waits_beside_a_free_place,
     time_goes_forward,
+    no_time_is_missed_or_doubled,
 )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 from psycopg.rows import class_row
 
+from apps.jobs.timing import rule_of
 from apps.runs.store import unpack_rows
+from tests.chaos.slots import Fired, Made, Timed
 
 NUMBERED = re.compile(r"line (\d+)")
 
@@ -113,9 +115,18 @@ class Window:
     fault: str
 
 
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
 @dataclass(kw_only=True)
 class Evidence:
     runs: dict[int, RunRow] = field(default_factory=dict)
+    schedules: list[Timed] = field(default_factory=list)
+    ledger: list[Fired] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    # Each time in since < t <= until was the clock's to decide.
+    since: datetime = NEVER
+    until: datetime = NEVER
     events: list[Event] = field(default_factory=list)
     attempts: list[AttemptRow] = field(default_factory=list)
     nodes: dict[str, NodeRow] = field(default_factory=dict)
@@ -152,6 +163,14 @@ FROM runs_attempt ORDER BY run_id, number
 _NODES = "SELECT name, slots, memory_bytes AS memory, cpus FROM runs_node"
 
 
+_SCHEDULES = "SELECT id, type, every_seconds, anchor_at FROM jobs_schedule ORDER BY id"
+_LEDGER = """
+SELECT schedule_id, scheduled_for, outcome, reason, run_id, decided_at, until, times FROM jobs_firing
+WHERE schedule_id IS NOT NULL ORDER BY id
+"""
+_MADE = "SELECT id, schedule_id, scheduled_for FROM runs_run WHERE schedule_id IS NOT NULL ORDER BY id"
+
+
 def collect(url: str) -> Evidence:
     """Everything the database knows; what it does not know is added by whoever watched."""
     found = Evidence()
@@ -169,6 +188,12 @@ def collect(url: str) -> Evidence:
         found.projects = dict(connection.execute("SELECT id, max_running FROM spiders_project").fetchall())
         most = connection.execute("SELECT max_running FROM runs_placement").fetchone()
         found.most_running = most[0] if most else None
+        found.schedules = [
+            Timed(pk, rule_of(type=type_, every_seconds=every, anchor_at=anchor))
+            for pk, type_, every, anchor in connection.execute(_SCHEDULES)
+        ]
+        found.ledger = [Fired(*row) for row in connection.execute(_LEDGER)]
+        found.made = [Made(*row) for row in connection.execute(_MADE)]
         found.lines = _lines(connection)
         found.items = [
             Item(run, seq, attempt, data["n"])

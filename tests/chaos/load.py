@@ -28,6 +28,9 @@ SCHEMA = {
 ASK_AGAIN_SECONDS = 0.5
 POOL = "shop.example"
 POOL_LIMIT = 2
+# Of the quick job, each of them; what was due while every clock lay still is made up for.
+EVERY_SECONDS = (7, 11)
+MISFIRE = {"policy": "all", "cap": 1000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,12 @@ def register(panel: Panel, folder: Path) -> dict[str, int]:
     lines += [f"Job.objects.get(pk={jobs[kind.name]}).pools.add(pool)" for kind in KINDS if kind.pooled]
     panel.manage("shell", "-c", "\n".join(lines))
     return jobs
+
+
+def schedule(panel: Panel, job: int) -> list[int]:
+    """Schedules of the job; returns their ids."""
+    body = {"job": job, "type": "interval", "misfire": MISFIRE}
+    return [int(panel.post("schedules/", body | {"every": every})["id"]) for every in EVERY_SECONDS]
 
 
 class Load(threading.Thread):

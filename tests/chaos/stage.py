@@ -52,6 +52,14 @@ class Stage:
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.panel.environment["DATABASE_URL"], autocommit=True, connect_timeout=5)
 
+    def now(self) -> datetime:
+        """By the clock that schedules are fired by."""
+        with self.database() as connection:
+            row = connection.execute("SELECT clock_timestamp()").fetchone()
+        assert row is not None
+        assert isinstance(row[0], datetime)
+        return row[0]
+
     def broker(self) -> redis.Redis:
         return redis.Redis.from_url(self.panel.environment["REDIS_URL"], socket_timeout=5)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.chaos import evidence, faults
 from tests.chaos.evidence import Evidence, Window
 from tests.chaos.ledger import Ledger
-from tests.chaos.load import Load, register
+from tests.chaos.load import Load, register, schedule
 from tests.chaos.stage import Stage
 from tests.panel import Panel, panel
 
@@ -29,6 +29,7 @@ ENDS_WITHIN = 240.0
 # A folder is cleared by the reconciler, every 30 s, once it has not been touched for 60 s.
 CLEARED_WITHIN = 120.0
 DISK_MB = 720
+CAUGHT_UP_WITHIN = 60.0
 TWO_AT_ONCE = 0.2
 MOST_RUNS = 600
 
@@ -72,11 +73,15 @@ def rage(seed: int, seconds: float) -> Storm:
             load = Load(started, jobs, random.Random(chance.random()), runs, seconds)  # noqa: S311
             # How long a panel takes to come up is measured elsewhere.
             stage.windows.append(Window(datetime.min.replace(tzinfo=UTC), datetime.now(UTC), "before the storm"))
+            schedules = schedule(started, jobs["quick"])
+            since = stage.now()
             load.start()
             _strike(stage, storm, seconds, faults.ALWAYS + (faults.WITH_OWN_DISK if with_disk else ()))
             load.join(ENDS_WITHIN)
+            until = _end_schedules(stage, schedules)
             _wait_for_the_end(stage)
             storm.evidence = _evidence(stage, load)
+            storm.evidence.since, storm.evidence.until = since, until
             storm.refused = load.refused
             storm.takeovers = _takeovers(stage, storm.evidence)
             storm.log = (started.home / "up.log").read_text(errors="replace")
@@ -136,6 +141,21 @@ def _wait(done: Callable[[], bool], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not done() and time.monotonic() < deadline:
         time.sleep(0.5)
+
+
+def _end_schedules(stage: Stage, schedules: list[int]) -> datetime:
+    """The clock catches up, then no more is due. Returns the time until which all must have been decided."""
+    begin = stage.now()
+
+    def caught_up() -> bool:
+        with stage.database() as connection:
+            row = connection.execute("SELECT min(next_slot_at) > %s FROM jobs_schedule", [begin]).fetchone()
+        return row is not None and bool(row[0])
+
+    _wait(caught_up, CAUGHT_UP_WITHIN)
+    for pk in schedules:
+        stage.panel.post(f"schedules/{pk}/pause/", {"reason": "The storm is over."})
+    return begin
 
 
 def _wait_for_the_end(stage: Stage) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from apps.jobs.timing import rule_of
 from tests.chaos import checkers, limits
 from tests.chaos.evidence import (
     AttemptRow,
@@ -21,6 +22,7 @@ from tests.chaos.evidence import (
     RunRow,
     Window,
 )
+from tests.chaos.slots import Fired, Made, Timed
 
 START = datetime(2026, 3, 10, 12, tzinfo=UTC)
 MIB = 2**20
@@ -81,6 +83,14 @@ def clean() -> Evidence:
         Event(id=n, run=run, at=at(seconds), frm=frm, to=to, detail=detail)
         for n, (seconds, run, frm, to, detail) in enumerate(history, 1)
     ]
+    # Run 1 is that of the first due time; the second was skipped.
+    evidence.schedules = [Timed(1, rule_of(type="interval", every_seconds=10, anchor_at=at(-10)))]
+    evidence.made = [Made(1, 1, at(0))]
+    evidence.ledger = [
+        Fired(1, at(0), "fired", "", 1, at(0.1)),
+        Fired(1, at(10), "skipped", "overlap_skip", None, at(10.1)),
+    ]
+    evidence.since, evidence.until = at(-1), at(19)
     return evidence
 
 
@@ -201,6 +211,10 @@ PLANTED: list[tuple[Callable[[Evidence], Any], Callable[[Evidence], None], str]]
     (checkers.ends_are_proven, container(9, "die", "slow", 1), "over at"),
     (checkers.time_goes_forward, change_run(1, finished_at=at(1)), "run 1"),
     (checkers.time_goes_forward, change_run(1, started_at=at(-7200)), "run 1"),
+    (checkers.no_time_is_missed_or_doubled, drop("ledger", 1), "nothing is said of"),
+    (checkers.no_time_is_missed_or_doubled, double("ledger", 1), "stands 2 times"),
+    (checkers.no_time_is_missed_or_doubled, drop("ledger", 0), "no ledger knows of it"),
+    (checkers.no_time_is_missed_or_doubled, double("made", 0), "has 2 runs"),
     (limits.never_exceeded, node(slots=1), "2 runs on the node"),
     (limits.never_exceeded, node(memory=150 * MIB), "bytes on the node"),
     (limits.never_exceeded, change_run(2, cpus=1.5), "2.5 CPUs on the node"),

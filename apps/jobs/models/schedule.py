@@ -156,6 +156,8 @@ class Clock(models.Model):
     off_since = models.DateTimeField(_("scheduling off since"), null=True, blank=True)
     off_by = models.CharField(_("scheduling off by"), max_length=200, blank=True)
     off_why = models.CharField(_("reason"), max_length=200, blank=True)
+    # The last such time: {"since", "until", "by", "why"}. What was due then is skipped by a clock that comes by later.
+    last_off = models.JSONField(default=dict, blank=True, db_default={})
     # By the clock of the database: a time before it means that the clock was set back.
     seen_at = models.DateTimeField(null=True, blank=True)
     # By what rules of its zone next times were reckoned: {zone: digest}.

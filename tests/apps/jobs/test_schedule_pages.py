@@ -15,6 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.rights import grant
 from apps.core.actors import SYSTEM, person
 from apps.jobs.models import Clock, Firing, Job, Outcome, Schedule
+from apps.jobs.selectors.due import is_paused
 from apps.jobs.services import schedules
 from apps.runs.models import Run
 from apps.runs.states import State
@@ -312,7 +313,8 @@ def test_a_schedule_is_switched_paused_and_resumed(page: Client, schedule: Sched
     text = page.get("/schedules/").content.decode()
     assert "By ada: Site closed" in text
     page.post(f"/schedules/{schedule.pk}/resume/")
-    assert Schedule.objects.get().paused_at is None
+    assert not is_paused(Schedule.objects.get(), datetime.now(UTC))
+    assert "By ada: Site closed" not in page.get("/schedules/").content.decode()
 
 
 @pytest.mark.parametrize("span", ["soon", "-1", "9" * 12 + "w"])

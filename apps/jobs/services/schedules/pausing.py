@@ -40,12 +40,11 @@ def pause_schedule(
 
 @transaction.atomic
 def resume_schedule(*, schedule: Schedule, by: Actor, now: datetime) -> Schedule:
-    """Twice is once."""
+    """Twice is once. The pause stays as one that has ended: a clock that comes by later skips what fell into it."""
     own = locked_schedule(schedule)
-    if own.paused_at is None:
+    if not is_paused(own, now):
         return own
-    own.paused_at = own.paused_until = None
-    own.paused_why = own.paused_by = ""
+    own.paused_until = now
     _save(own, now)
     note_change(own, by, "resumed")
     return own

@@ -32,7 +32,13 @@ def scheduling_on(*, by: Actor, now: datetime) -> None:
     """Times that have passed stay skipped."""
     clock = _clock()
     if clock.off_since is not None:
-        Clock.objects.filter(pk=clock.pk).update(off_since=None, off_by="", off_why="")
+        last = {
+            "since": clock.off_since.isoformat(),
+            "until": now.isoformat(),
+            "by": clock.off_by,
+            "why": clock.off_why,
+        }
+        Clock.objects.filter(pk=clock.pk).update(off_since=None, off_by="", off_why="", last_off=last)
         note_change(clock, by, "scheduling_on")
 
 

@@ -52,6 +52,30 @@ def test_a_time_that_fell_into_a_pause_is_not_made_up_for_after_it() -> None:
     assert ledger(own) == [("12:02", "skipped", "paused")]
 
 
+@pytest.mark.parametrize("how", ["resumed", "switched on"])
+def test_what_fell_into_a_pause_stays_skipped_although_no_clock_came_by(how: str) -> None:
+    """Every beat was down from before the pause until after it; the grace would allow to make up for the time."""
+    own = schedule(cron="2 12 * * *")
+    if how == "resumed":
+        pause_schedule(schedule=own, by=TESTER, now=NOON + MINUTE, reason="closed")
+        resume_schedule(schedule=own, by=TESTER, now=NOON + 3 * MINUTE)
+    else:
+        scheduling_off(by=TESTER, now=NOON + MINUTE, why="closed")
+        scheduling_on(by=TESTER, now=NOON + 3 * MINUTE)
+    ticks(NOON + 4 * MINUTE)
+    assert ledger(own) == [("12:02", "skipped", "paused" if how == "resumed" else "scheduling_off")]
+    assert detail(own) == {"by": "tester", "why": "closed"}
+
+
+def test_what_was_due_before_a_pause_is_made_up_for_after_it() -> None:
+    own = schedule(cron="2 12 * * *")
+    for number in (3, 5):
+        scheduling_off(by=TESTER, now=NOON + number * MINUTE, why="closed")
+        scheduling_on(by=TESTER, now=NOON + (number + 1) * MINUTE)
+    ticks(NOON + 7 * MINUTE)
+    assert ledger(own) == [("12:02", "fired", "")]
+
+
 def test_while_all_scheduling_is_off_nothing_is_fired() -> None:
     own = schedule()
     scheduling_off(by=TESTER, now=NOON + MINUTE / 2, why="moving house")

@@ -67,8 +67,8 @@ def test_resumed_it_is_as_before_and_twice_is_once(make: Make, by: Actor) -> Non
     for _turn in range(2):
         resumed = resume_schedule(schedule=made, by=by, now=NOON + HOUR)
 
-    assert not is_paused(resumed, NOON)
-    assert (resumed.paused_at, resumed.paused_why, resumed.paused_by) == (None, "", "")
+    assert not is_paused(resumed, NOON + HOUR)
+    assert resumed.paused_until == NOON + HOUR
     assert LogEntry.objects.filter(change_message="resumed").count() == 1
 
 
