@@ -28,6 +28,16 @@ is_running() {
     case $stat in *') Z '*) return 1 ;; esac
 }
 
+# Also where a shell goes that cannot fork because the command left too many processes behind: it would end with a code
+# of its own. Without a process to wait by, the reader gets a moment for what is in the FIFO.
+leave() {
+    trap - EXIT
+    looks=0
+    while [ "$looks" -lt 20000 ] && is_running "$reader"; do looks=$((looks + 1)); done
+    [ -z "$told" ] || [ "$code" -ne 0 ] || code=143
+    exit "$code"
+}
+
 nap() { sleep "$1" 2>/dev/null || sleep 1; }
 
 if ! true >>"$out"; then
@@ -74,6 +84,7 @@ while [ -n "$caught" ]; do # a trap cuts `wait` short; 127 says that the first a
     esac
 done
 child=''
+trap leave EXIT
 
 # A timer process would have to be killed in turn, and a shell just forked can lose that signal: so look and sleep.
 looks=0
@@ -96,5 +107,4 @@ case $written in
     153) code=153 ;;        # SIGXFSZ
     *) [ "$code" -ne 0 ] || code=74 ;;
 esac
-[ -z "$told" ] || [ "$code" -ne 0 ] || code=143
-exit "$code"
+leave

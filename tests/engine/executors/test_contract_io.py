@@ -31,7 +31,7 @@ def test_nothing_is_left_of_a_child_that_wants_to_outlive_the_run(driver: Driver
     handle = driver.case("daemon_child.py")
     assert driver.wait(handle).exit_code == 0
     text = driver.out(handle)
-    assert text.startswith("main done")
+    assert "main done" in text.splitlines()
     time.sleep(1.3)
     assert driver.out(handle) == text
     assert not _processes_with("daemon_child.py")
@@ -57,6 +57,24 @@ def test_a_fork_bomb_meets_its_limit_and_leaves_nothing(driver: Driver) -> None:
     assert "no limit hit" not in driver.out(handle)
     driver.executor.remove(handle)
     assert not _processes_with("fork_many.py")
+
+
+def test_the_code_is_the_commands_own_though_its_children_leave_no_room_for_a_process(driver: Driver) -> None:
+    bomb = """
+import os, time
+end, main = time.monotonic() + 8, os.getpid()
+print("begun", flush=True)
+while time.monotonic() < end:
+    try:
+        os.fork()
+    except OSError:
+        if os.getpid() == main:
+            print("full", flush=True)
+            os._exit(7)
+"""
+    handle = driver.script(bomb, limits=replace(SMALL, pids=30))
+    assert driver.wait(handle).exit_code == 7
+    assert driver.out(handle).splitlines()[:2] == ["begun", "full"]
 
 
 def test_endless_output_is_stopped_by_the_kernel(driver: Driver) -> None:
