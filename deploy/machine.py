@@ -21,10 +21,8 @@ MOST_SPOILT = 3
 # Whole panels mostly wait, so two parts are tried side by side; whoever is done takes the next. What needs the engine
 # is one part: the packet rules of runs are one set on the machine, and some tests change them. What is torn at must
 # have the machine for itself.
-CRASHES, SERVERS = (
-    "tests/journeys/test_crash_points.py",
-    ("tests/journeys/test_beats.py", "tests/journeys/test_broker.py"),
-)
+CRASHES = "tests/journeys/test_crash_points.py"
+SERVERS = ("tests/journeys/test_beats.py", "tests/journeys/test_broker.py")
 PARTS = {
     "rest": ("tests", "-m", "not docker", "--ignore=tests/journeys", "--ignore=tests/chaos"),
     "engine": ("tests", "-m", "docker", "--ignore=tests/chaos"),

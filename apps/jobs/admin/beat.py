@@ -6,7 +6,8 @@ would not be followed cannot be changed, and what could not be kept is refused.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -156,11 +157,14 @@ class TaskInline(PeriodicTaskInline, TabularInline):
 class FiringRowForm(forms.ModelForm):
     """A row that schedules use must keep to their rules; one for ordinary tasks only to those of beat."""
 
+    # Raises BadRule for values that no schedule may have.
+    check_values: ClassVar[Callable[[dict[str, Any]], object]]
+
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
         if self.instance.pk and not self.errors and self._fires():
             try:
-                self._check(values)
+                type(self).check_values(values)
             except BadRule as error:
                 raise ValidationError(error.message) from error
         return values
@@ -168,17 +172,16 @@ class FiringRowForm(forms.ModelForm):
     def _fires(self) -> bool:
         return bool(self.instance.periodictask_set.filter(task=FIRE_TASK).exists())
 
-    def _check(self, values: dict[str, Any]) -> None:
-        raise NotImplementedError
-
 
 class CrontabForm(FiringRowForm):
-    def _check(self, values: dict[str, Any]) -> None:
+    @staticmethod
+    def check_values(values: dict[str, Any]) -> None:
         rule_of_crontab(CrontabSchedule(**values))
 
 
 class IntervalForm(FiringRowForm):
-    def _check(self, values: dict[str, Any]) -> None:
+    @staticmethod
+    def check_values(values: dict[str, Any]) -> None:
         if values["period"] == IntervalSchedule.MICROSECONDS:
             raise BadRule("period", _("An interval is counted in seconds or longer units."))
 
